@@ -101,8 +101,8 @@ class Feature:
     watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, questions, answer
     at_full_pass: str = ""  # (vault) -> whether it has more to do: the watcher is quiet
     agent: str = ""  # an agent that can be wired up
-    state: str = ""  # (vault) -> its keys of `lessons status --json`
-    lines: str = ""  # (all of that state) -> lines of `lessons status`
+    state: str = ""  # (vault) -> its part of the state, a dataclass, for `lessons status`
+    lines: str = ""  # (that part) -> lines of `lessons status`
     vectors: str = ""  # (vault, index folder) -> vectors that others made
     publish: str = ""  # (vault, index, progress, engine) -> what was published
     checks: str = ""  # (vault) -> troubles, for `lessons status --check`

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,47 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index of a vault; of one that cannot be opened the `error`. No floor is fitted at first."""
+
+    embedder: str = ""
+    files: int = 0
+    bytes: int = 0
+    age_seconds: int = 0
+    floor: float | None = None
+    line_floor: float | None = None
+    passed: float | None = None  # the share of prompts on the vault's subjects
+    least_lessons: int = evidence.SMALL  # from which on that share is known
+    passed_foreign: float | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The state of a vault."""
+
+    vault: str
+    git: git.Worktree | None
+    embedder: str
+    model: download.State
+    index: IndexState
+    settings: Sequence[config.Setting]
+    lessons: int | None  # None without an index
+    categories: Mapping[str, int]
+    unfiled: int | None
+    injections: injections.Summary
+    state: Sequence[str]
+    parts: Sequence[Any]  # a dataclass of each feature that has one, in the order of the list
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `lessons status --json` prints it: each part adds its fields."""
+        values = asdict(self)
+        for part in values.pop("parts"):
+            values |= part
+        return values
+
+
 def degraded(vault: Vault, *, is_now: bool) -> str:
     """Note whether words alone are searched; return since when that was seen, "" if they are not.
 
@@ -33,32 +75,26 @@ def degraded(vault: Vault, *, is_now: bool) -> str:
     return str(since) if is_now else ""
 
 
-def of(vault: Vault) -> dict[str, Any]:
-    """Return the state as JSON values. Reads only; a bad index raises nothing."""
-    worktree = git.worktree(vault.lessons_dir)
-    found: dict[str, Any] = {
-        "vault": str(vault.root),
-        "git": asdict(worktree) | {"uncommitted": len(worktree.uncommitted)} if worktree else None,
-        "embedder": _embedder(vault),
-        "model": asdict(download.state(vault.config.home)),
-        "index": _index(vault),
-        "settings": settings(vault),
-    }
-    try:
+def of(vault: Vault) -> Report:
+    """Return the state. Reads only; a bad index raises nothing."""
+    home, index, lessons = vault.config.home, _index(vault), []
+    with suppress(VaultError):
         lessons = entries.entries(vault)
-        found["lessons"] = len(lessons)
-        found["categories"] = category.counts(lesson.categories for lesson in lessons)
-        found["unfiled"] = sum(lesson.filed_by in ("classifier", "nobody") for lesson in lessons)
-    except VaultError:
-        lessons = []
-        found |= dict.fromkeys(("lessons", "unfiled"))
-        found["categories"] = {}
-    ids = [lesson.id for lesson in lessons]
-    found["injections"] = injections.summary(vault.config.home, vault.root, ids)
-    found["state"] = [what for what, fix in state.notes(vault.config.home) if not fix]
-    for add in features.adding("state"):
-        found |= add(vault)
-    return found
+    unfiled = sum(lesson.filed_by in ("classifier", "nobody") for lesson in lessons)
+    return Report(
+        vault=str(vault.root),
+        git=git.worktree(vault.lessons_dir),
+        embedder=_embedder(vault),
+        model=download.state(home),
+        index=index,
+        settings=settings(vault),
+        lessons=None if index.error else len(lessons),
+        categories=category.counts(lesson.categories for lesson in lessons),
+        unfiled=None if index.error else unfiled,
+        injections=injections.summary(home, vault.root, [lesson.id for lesson in lessons]),
+        state=[what for what, fix in state.notes(home) if not fix],
+        parts=[part_of(vault) for part_of in features.adding("state")],
+    )
 
 
 def settings(vault: Vault) -> list[config.Setting]:
@@ -93,27 +129,21 @@ def _embedder(vault: Vault) -> str:
     return f"none here, so full text only: {download.state(vault.config.home)}"
 
 
-def _floors(vault: Vault, *, text_only: bool) -> dict[str, Any]:
-    floors, found = floor.in_force(vault, text_only=text_only), floor.fit_of(vault)
-    return {
-        "floor": floors.whole if floors else None,
-        "line_floor": floors.line if floors else None,
-        "passed": floor.PASSING.whole if found and found.titles else None,  # on its subjects
-        "least_lessons": evidence.SMALL,  # that say how many pass
-        "passed_foreign": floor.PASSING_FOREIGN.whole if found else None,
-    }
-
-
-def _index(vault: Vault) -> dict[str, Any]:
+def _index(vault: Vault) -> IndexState:
     try:
         opened = vault.open_index()
     except VaultError as error:
-        return {"error": f"{error.message}; {error.hint}"}
+        return IndexState(error=f"{error.message}; {error.hint}")
     whole = opened.store.index.rglob("*")
-    return {
-        "embedder": opened.embedder,
-        "files": opened.files,
-        "bytes": sum(file.stat().st_size for file in whole if file.is_file()),
-        "age_seconds": round(time.time() - manifest.written(opened.store.index)),
-        **_floors(vault, text_only=opened.embedder == manifest.NO_EMBEDDER),
-    }
+    text_only = opened.embedder == manifest.NO_EMBEDDER
+    floors, found = floor.in_force(vault, text_only=text_only), floor.fit_of(vault)
+    return IndexState(
+        embedder=opened.embedder,
+        files=opened.files,
+        bytes=sum(file.stat().st_size for file in whole if file.is_file()),
+        age_seconds=round(time.time() - manifest.written(opened.store.index)),
+        floor=floors.whole if floors else None,
+        line_floor=floors.line if floors else None,
+        passed=floor.PASSING.whole if found and found.titles else None,
+        passed_foreign=floor.PASSING_FOREIGN.whole if found else None,
+    )

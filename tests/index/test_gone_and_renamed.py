@@ -56,7 +56,7 @@ def test_a_deleted_section_has_a_log(team: Vault) -> None:
 
 
 def used(vault: Vault) -> list[list[Any]]:
-    return [[*one] for one in status.of(vault)["injections"].most_used]
+    return [[*one] for one in status.of(vault).injections.most_used]
 
 
 def inject(vault: Vault, id: str) -> None:
@@ -67,7 +67,7 @@ def inject(vault: Vault, id: str) -> None:
 def test_a_lesson_that_moved_keeps_its_use(team: Vault) -> None:
     inject(team, "ops/heap")
     inject(team, "dev/all#dates-are-utc")
-    since = status.of(team)["injections"].since
+    since = status.of(team).injections.since
     lessons("categories", "rename", "ops", "operations", "--write")
     reconcile.sync(team)
     assert sorted(used(team)) == [["dev/all#dates-are-utc", 1], ["operations/heap", 1]]
@@ -75,5 +75,5 @@ def test_a_lesson_that_moved_keeps_its_use(team: Vault) -> None:
     reconcile.sync(team)
     inject(team, "rules/all#dates-are-utc")
     assert used(team) == [["rules/all#dates-are-utc", 2], ["operations/heap", 1]]
-    state = status.of(team)["injections"]
+    state = status.of(team).injections
     assert (state.prompts, state.since) == (3, since)

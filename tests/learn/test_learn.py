@@ -128,8 +128,8 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     forced = learn(team, force=True)
     assert (forced["status"], len(server.chats)) == (record.NOTHING, 2)
     assert reasons(forced) == ["a proposal says it already"]
-    summary = client.ask(team, api.learn.status()).learning
-    assert (summary["runs"], summary["proposed"], summary["usage"]["calls"]) == (2, 1, 2)
+    summary = record.summary(team.config)
+    assert (summary.runs, summary.proposed, summary.usage.calls) == (2, 1, 2)
 
 
 def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: ModelServer) -> None:
@@ -181,7 +181,7 @@ def test_a_refusal_and_a_used_up_budget_are_said(
     assert (answer["status"], answer["proposals"]) == (record.BUDGET, [])
     assert "calls_a_day" in answer["hint"]
     assert len(server.chats) == 1
-    assert record.summary(other.config)["trouble"]
+    assert record.summary(other.config).trouble
 
 
 @pytest.mark.slow

@@ -29,12 +29,12 @@ def test_failed_runs_and_money_are_counted() -> None:
         ran(status)
     ran(record.PROPOSED, "claude:haiku", cost=0.5)
     there = record.summary(load(), "/team")
-    assert (there["runs"], there["failed"], there["usage"]["cost"]) == (5, 2, 0.5)
+    assert (there.runs, there.failed, there.usage.cost) == (5, 2, 0.5)
 
 
 def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
     ran(record.BEGUN)
-    assert record.summary(load())["failed"] == 0  # it runs: in this process
+    assert record.summary(load()).failed == 0  # it runs: in this process
     with state.writing(own_world) as db:
         db.execute("UPDATE run SET pid = 0")
-    assert record.summary(load())["failed"] == 1
+    assert record.summary(load()).failed == 1

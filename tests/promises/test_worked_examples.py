@@ -41,7 +41,7 @@ def test_every_command_is_a_question_or_command_of_the_api() -> None:
     assert commands - machine == set(questions)
     in_python = {
         "import": "import_transcripts", "forget": "erase",
-        "build": "build_ready", "remove": "withdraw_built",
+        "build": "build_ready", "remove": "deploy",
     }  # fmt: skip
     for group in ("journal", "skills"):
         offered = run("lessons", group, "--help", cwd=Path.cwd()).out.split("Commands:")[1]

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
@@ -81,7 +80,7 @@ def embedded(vault: Vault) -> list[str]:
     return embedder.documents
 
 
-def publish_all(vault: Vault, progress: Progress = silent) -> dict[str, Any]:
+def publish_all(vault: Vault, progress: Progress = silent) -> publish.Published:
     return publish.publish(vault, lambda: reconcile.sync(vault), lambda _what: progress, "")
 
 
@@ -111,7 +110,7 @@ def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     stats = reconcile.sync(laptop)
     assert (stats.taken, stats.embedded) == (40, 5)
     done = publish_all(laptop)
-    assert (done["uri"], done["added"], done["vectors"]) == (str(tmp_path / "shared"), 5, 45)
+    assert (done.uri, done.added, done.vectors) == (str(tmp_path / "shared"), 5, 45)
 
 
 def test_rows_are_marked_with_the_path_of_the_remote(tmp_path: Path) -> None:
@@ -180,7 +179,7 @@ def test_a_lesson_with_a_secret_is_not_published(tmp_path: Path) -> None:
     secret = lesson_text("Key", "The key is AKIAIOSFODNN7EXAMQLE of the account.")
     vault = vault_at(tmp_path / "ci", {**texts(3), "topic/key.md": secret}, tmp_path / "shared")
     done = publish_all(vault)
-    assert (done["added"], done["rows"]) == (3, 3)
+    assert (done.added, done.rows) == (3, 3)
 
 
 @pytest.mark.slow
@@ -232,7 +231,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     """The attack of somebody who may write to the bucket: an accepted lesson comes at a prompt."""
     uri = tmp_path / "shared"
     publisher, laptop = taken_poisoned(tmp_path, monkeypatch)
-    assert publish.state(laptop) == {"vectors_to_compare": 120}
+    assert publish.state(laptop) == publish.InStatus(120)
     turns = 1
     while publish.compare_some(vault_at(tmp_path / "laptop", {}, uri)):  # each a new process
         turns += 1
@@ -240,7 +239,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     assert first_for(laptop, POEM) != "topic/lesson-7"
     ours, theirs = vectors_of(publisher), vectors_of(laptop)
     assert all((ours[id] == theirs[id]).all() for id in ours)
-    assert publish.state(laptop) == {"vectors_to_compare": 0}
+    assert publish.state(laptop) == publish.InStatus()
     (trouble,) = publish.troubles(laptop)
     assert "it is not the vector of its text" in trouble.what
     connect(uri).drop_table(table_name(f"words {RECIPE}"))
@@ -270,7 +269,7 @@ def test_a_rebuild_believes_no_vector_of_elsewhere(
     _, laptop = taken_poisoned(tmp_path, monkeypatch)
     reconcile.rebuild(laptop)
     assert first_for(laptop, POEM) != "topic/lesson-7"
-    assert publish.state(laptop) == {"vectors_to_compare": 0}
+    assert publish.state(laptop) == publish.InStatus()
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
-from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ def to_json(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _PLAIN:
         return value
-    if kind is tuple or kind is list:
+    if isinstance(value, (list, tuple)):
         return [each if type(each) in _PLAIN else to_json(each) for each in value]
     if isinstance(value, Mapping):
         return {key: to_json(each) for key, each in value.items()}
@@ -37,12 +36,8 @@ def to_json(value: Any) -> Any:
         return {name: to_json(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, date):  # a datetime, too
         return value.isoformat()
-    if isinstance(value, Enum):
-        return value.value
     if isinstance(value, (set, frozenset)):
         return sorted(map(to_json, value))
-    if isinstance(value, (list, tuple)):
-        return list(map(to_json, value))
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{kind.__name__} has no form in JSON")
@@ -52,18 +47,15 @@ def to_wire(answer: Any) -> dict[str, Any]:
     """Return an answer with the name of its type: a dataclass, or a tuple of one kind of them."""
     one = answer[0] if isinstance(answer, tuple) and answer else answer
     name = f"{type(one).__module__}:{type(one).__qualname__}" if is_dataclass(one) else ""
-    wire: dict[str, Any] = {"answer": to_json(answer)}
-    if isinstance(answer, tuple):
-        wire["many"] = True
-    return {**wire, "type": name} if name else wire
+    return {"answer": to_json(answer), "many": isinstance(answer, tuple), "type": name}
 
 
 def from_wire(wire: Mapping[str, Any]) -> Any:
     """Return the answer that `to_wire` spelled."""
-    value, name = wire["answer"], wire.get("type", "")
+    value, name = wire["answer"], wire["type"]
     decode = _decoder(_type_of(name)) if name else None
-    if wire.get("many"):
-        return tuple(map(decode, value)) if decode else tuple(value)
+    if wire["many"]:
+        return tuple(map(decode, value) if decode else value)
     return decode(value) if decode else value
 
 
@@ -123,12 +115,9 @@ def _decoder(kind: Any) -> Decode | None:
     if origin is tuple and inner[-1] is not Ellipsis:
         return _of_row([_decoder(each) for each in inner])
     if origin is not None and origin is not typing.Literal:  # tuple[X, ...], Sequence, frozenset
-        many: Any = origin if origin in (list, set, frozenset) else tuple
-        return _of_many(many, _decoder(inner[0]))
+        return _of_many(list if origin is list else tuple, _decoder(inner[0]))
     if kind in (datetime, date):
         return kind.fromisoformat  # type: ignore[no-any-return]
-    if isinstance(kind, type) and issubclass(kind, (Enum, Path)):
-        return kind
     return None
 
 

@@ -32,6 +32,7 @@ from vault_index.text.blocks import one_line
 from vault_index.transcripts import events
 
 if TYPE_CHECKING:
+    from vault_index.journal.archive import Overview
     from vault_index.journal.forget import Forgotten
     from vault_index.journal.importing import Imported
     from vault_index.journal.journal import Journal
@@ -196,8 +197,8 @@ def day(
 
 
 @recorded
-def status(journal: Journal) -> dict[str, Any]:
-    """Return what is recorded and kept, and what went wrong: see `overview.of`."""
+def status(journal: Journal) -> Overview:
+    """Return what is recorded and kept, and what went wrong."""
     from vault_index.journal import archive
 
     return archive.overview(journal)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
 HITS, MAX_HITS = 10, 50  # of a page: where neither caller nor settings say, and at most
-MAX_CONFIDENCE = 5
 NEWEST = 20  # lessons in a list of resources
 
 
@@ -56,10 +55,11 @@ def search(
     from vault_index.store import filters
 
     began = time.monotonic()
-    _check_search(query, type, category)
+    if not query.strip():
+        raise VaultError("there is nothing to search for", "name what you look for in a few words")
+    if type and type not in parse.TYPES:
+        raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
     limit = limit or min(vault.config.search.hits or HITS, MAX_HITS)
-    _check_number("limit", limit, MAX_HITS)
-    _check_number("min_confidence", min_confidence, MAX_CONFIDENCE)
     asked = Query(
         query, limit, categories=(category,) if category else (), within=document, lesson=lesson,
         related_to=related_to, filters=filters.Filter(type=type, min_confidence=min_confidence),
@@ -69,16 +69,15 @@ def search(
     if not results.hits and not start:
         entries.refuse_unknown(vault, asked.categories)
     trusted = replace(results, hits=allowed.only_trusted(vault, results.hits))
-    hits = trusted.hits
     if not start:  # the first page has what the vaults above add
-        hits = floor.with_above(vault, asked, trusted, allowed.only_trusted).hits
+        trusted = floor.with_above(vault, asked, trusted, allowed.only_trusted)
     # a lesson that is named by its number needs to reach none
     floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
-    used = [(hit.lesson_id, hit.score) for hit in hits if hit.is_above(least) and not start]
+    used = [(hit.lesson_id, hit.score) for hit in trusted.hits if hit.is_above(least) and not start]
     _count(vault, SEARCH, query, used[:COUNTED], began)
     return HitList(
-        *(tuple(hits), results.text_only, vault.config.embedder),
+        *(tuple(trusted.hits), results.text_only, vault.config.embedder),
         floor=least,
         following=str(start + limit) if results.has_more else "",
     )
@@ -91,7 +90,7 @@ def get(vault: Vault, name: str) -> Page:
     from vault_index.search import above, entries
 
     began = time.monotonic()
-    if not isinstance(name, str) or not name.strip():
+    if not name.strip():
         raise VaultError("no lesson is named", "give the id that a search returned")
     elsewhere = above.named(vault, name)
     other, id = elsewhere[1:] if elsewhere else (vault, name.strip())
@@ -132,7 +131,7 @@ class Status:
     """A vault in numbers. A lesson counts in each of its categories and in those above.
 
     `proposals` is how many wait, `text_only` why there are no vectors, `journal` whether sessions
-    are recorded, `learning` what was learned: see `record.summary`.
+    are recorded.
     """
 
     lessons: int
@@ -143,7 +142,6 @@ class Status:
     embedder: str
     text_only: str
     journal: bool
-    learning: Mapping[str, Any]
 
 
 @question
@@ -151,7 +149,6 @@ def status(vault: Vault) -> Status:
     """Sum up a vault: what it holds, which lessons are used and which never."""
     from vault_index.journal import archive, projects
     from vault_index.journal.journal import Journal
-    from vault_index.learn import record
     from vault_index.proposals import review
     from vault_index.search import entries, query
     from vault_index.store import filters, injections
@@ -167,23 +164,7 @@ def status(vault: Vault) -> Status:
         embedder=vault.config.embedder,
         text_only=query.embedder_for(vault, opened)[1],
         journal=bool(projects.recorded_folders(journal)) or not archive.is_empty(journal),
-        learning=record.summary(vault.config, str(vault.root)),
     )
-
-
-def _check_search(text: str, type: str, category: str) -> None:
-    if not isinstance(text, str) or not text.strip():
-        raise VaultError("there is nothing to search for", "name what you look for in a few words")
-    if type and type not in parse.TYPES:
-        raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
-    if not isinstance(category, str):
-        raise VaultError("the category is no text", "give a text, or no category")
-
-
-def _check_number(name: str, value: int, most: int) -> None:
-    if type(value) is not int or not 1 <= value <= most:
-        hint = f"choose a whole number from 1 to {most}"
-        raise VaultError(f"{name} is {value!r:.40}", hint)
 
 
 def _count(
@@ -222,22 +203,6 @@ def learn(
 
     how: dict[str, Any] = {"folder": folder, "force": force, "dry_run": dry_run, "tokens": tokens}
     return run.learn(vault, _caller(caller), scope, target, **how, asked_by=asked_by)
-
-
-@command
-def trigger(
-    vault: Vault,
-    caller: Caller,
-    scope: str,
-    target: str = "",
-    folder: str = "",
-    requested: bool = True,
-) -> Learned:
-    """Do the same for an agent: whatever it is worth if its user `requested` it, as by hand."""
-    from vault_index.learn import record, run
-
-    asked_by = record.AGENT if requested else record.NOBODY
-    return run.learn(vault, _caller(caller), scope, target, folder=folder, asked_by=asked_by)
 
 
 @command

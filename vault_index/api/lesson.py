@@ -15,7 +15,6 @@ from vault_index.search.hit import Entry, Like, Named, Relation, WholeEntry
 
 if TYPE_CHECKING:
     from vault_index.search.entries import Selection
-    from vault_index.share.history import Edit
     from vault_index.vault import Vault
 
 MAX_KEYS = 50  # of a file's frontmatter
@@ -169,44 +168,18 @@ def prompts(vault: Vault, id: str) -> TriedPrompts:
     return TriedPrompts(tuple(tried), len(taught) - len(tried))
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """The last commits that changed a lesson, newest first; `more` came before them."""
-
-    path: str
-    edits: tuple[Edit, ...]
-    more: bool
-
-
-@command
-def history(vault: Vault, caller: Caller, id: str) -> History:
-    """List the last commits that changed a lesson."""
-    from vault_index.share import history
-
-    path = _path(caller, id)
-    every = history.log(vault, id, path, MAX_EDITS + 1)
-    return History(path, tuple(every[:MAX_EDITS]), len(every) > MAX_EDITS)
-
-
 @command
 def diff(vault: Vault, caller: Caller, id: str, commit: str) -> str:
-    """Return the patch of a lesson's file in one of the commits that `history` lists."""
+    """Return the patch of a lesson's file in one of the last commits that `share.log` lists."""
     from vault_index.share import history
 
-    return history.patch(vault, _path(caller, id), commit, MAX_EDITS)
+    return history.patch(vault, caller.ask(show(name=id)).path, commit, MAX_EDITS)
 
 
 def _entry(vault: Vault, id: str) -> WholeEntry:
     from vault_index.search import entries
 
-    return _there(entries.entry_or_near(vault, id)[0], id)
-
-
-def _path(caller: Caller, id: str) -> str:
-    return _there(caller.ask(page(name=id)).entry, id).path
-
-
-def _there(entry: WholeEntry | None, id: str) -> WholeEntry:
+    entry, _ = entries.entry_or_near(vault, id)
     if entry is None:
         raise VaultError(f"no lesson {id}", "see `lessons list`")
     return entry

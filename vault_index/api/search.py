@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchHealth:
-    """Whether a vault can be searched: rows of the `tables` by name, and how many `lessons`.
+    """Whether a vault can be searched: a search, rows of the `tables` by name, how many `lessons`.
 
-    `text_only` and `model` are as in a HitList; `degraded_since` is since when words alone are
-    searched, "" if they are not.
+    `degraded_since` is since when words alone are searched, "" if they are not.
     """
 
+    searched: HitList
     tables: dict[str, int]
     lessons: int
-    embedder: str
-    text_only: str
-    model: str
     degraded_since: str
 
 
@@ -89,8 +86,7 @@ def health(vault: Vault) -> SearchHealth:
     }
     is_degraded = bool(listed.text_only) and listed.embedder != "none"
     since = status.degraded(vault, is_now=is_degraded)
-    named = listed.embedder, listed.text_only, listed.model
-    return SearchHealth(tables, opened.lessons, *named, since)
+    return SearchHealth(listed, tables, opened.lessons, since)
 
 
 # Lessons beside each other: near-duplicates, and categories by likeness.

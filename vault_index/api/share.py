@@ -63,8 +63,8 @@ class Log:
 
 
 @command
-def log(vault: Vault, caller: Caller, name: str) -> Log:
-    """List the commits that changed a lesson, also one that was deleted."""
+def log(vault: Vault, caller: Caller, name: str, limit: int | None = None) -> Log:
+    """List the commits that changed a lesson, also one that was deleted: see `history.log`."""
     deleted_in, gone = "", None
     try:
         entry = caller.ask(api.lesson.show(name=name))
@@ -74,7 +74,7 @@ def log(vault: Vault, caller: Caller, name: str) -> Log:
         if gone is None or not error.message.startswith("no lesson "):
             raise
         deleted_in, id, path = gone
-    return Log(id, path, history.log(vault, id, path), gone is not None, deleted_in)
+    return Log(id, path, history.log(vault, id, path, limit), gone is not None, deleted_in)
 
 
 @command

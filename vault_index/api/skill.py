@@ -28,14 +28,11 @@ def build_ready(
 
 
 @command
-def deploy_built(vault: Vault, caller: Caller, project: str = "") -> dict[str, str]:
-    """Copy the built skills to Claude Code, the user's or a project's: the state by folder."""
+def deploy(vault: Vault, caller: Caller, project: str = "", remove: bool = False) -> dict[str, str]:
+    """Copy the built skills to Claude Code, the user's or a project's, or remove the copies.
+
+    Return the state by folder.
+    """
     del caller
-    return build.copy(vault, build.folder_for(Path(project) if project else None))
-
-
-@command
-def withdraw_built(vault: Vault, caller: Caller, project: str = "") -> dict[str, str]:
-    """Remove the copies that `deploy_built` made: the state by folder."""
-    del vault, caller
-    return build.remove(build.folder_for(Path(project) if project else None))
+    folder = build.folder_for(Path(project) if project else None)
+    return build.remove(folder) if remove else build.copy(vault, folder)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vault_index import features, status
 from vault_index.api.question import Caller, command
@@ -20,6 +20,9 @@ from vault_index.search import evaluate
 from vault_index.share import git_hooks
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
+
+if TYPE_CHECKING:
+    from vault_index.publish import Published
 
 
 def make_vault(folder: str) -> tuple[InitResult, git_hooks.HooksResult]:
@@ -47,21 +50,21 @@ def index(
 
 
 @command
-def publish_index(vault: Vault, caller: Caller, engine: str = "") -> dict[str, Any]:
-    """Bring the index up to date and publish it: see `publish`; `rows` written, `stats`.
+def publish_index(vault: Vault, caller: Caller, engine: str = "") -> Published:
+    """Bring the index up to date and publish it: see `publish`.
 
     The `engine` that embeds is this process, or `ray` or the address of a cluster.
     """
     index = partial(caller.index, vault, read_all=True)
     for publish in features.adding("publish"):
-        done: dict[str, Any] = publish(vault, index, caller.progress_of, engine)
+        done: Published = publish(vault, index, caller.progress_of, engine)
         return done
     raise VaultError("publishing is no part of this program", "install all of lessons-vault")
 
 
 @command
-def report(vault: Vault, caller: Caller) -> dict[str, Any]:
-    """Return the state of a vault: see `status.of`."""
+def report(vault: Vault, caller: Caller) -> status.Report:
+    """Return the state of a vault, its parts by features among them."""
     del caller
     return status.of(vault)
 

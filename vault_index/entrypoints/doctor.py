@@ -6,8 +6,9 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,21 +40,31 @@ MAX_PROMPTS = 200  # the last, of which some may be in a language that the model
 # What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
 
 
-def state(vault: Vault) -> dict[str, Any]:
-    """Return `watcher` (None if it is not running) and `hooks`: where they are, and their last errors."""
-    try:
-        watcher = launch.status(vault.root)
-    except VaultError as error:
-        watcher = {"trouble": f"{error.message}; {error.hint}"}
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The settings of agents that run the hooks, those agents, and the last errors."""
+
+    installed: Sequence[str]
+    agents: Sequence[str]
+    last_errors: Sequence[Mapping[str, Any]]
+
+
+def hooks(vault: Vault) -> Hooks:
+    """Look for the hooks of a vault."""
     wired = [each for each in agents.wired(vault.root) if each[0].runs_hooks(each[2])]
     plugin = plugin_there(vault.root)
     names = {agent.name for agent, _, _ in wired} | {agents.AGENT for _ in plugin}
-    hooks = {
-        "installed": [str(place) for _, _, place in wired] + plugin,
-        "agents": sorted(names),
-        "last_errors": injections.complaints_of(vault.root, vault.config.home)[-3:],
-    }
-    return {"watcher": watcher, "hooks": hooks}
+    installed = [*(str(place) for _, _, place in wired), *plugin]
+    errors = injections.complaints_of(vault.root, vault.config.home)[-3:]
+    return Hooks(installed, sorted(names), errors)
+
+
+def watcher(vault: Vault) -> Mapping[str, Any] | None:
+    """Return the state of a watcher as it says itself; None if it is not running."""
+    try:
+        return launch.status(vault.root)
+    except VaultError as error:
+        return {"trouble": f"{error.message}; {error.hint}"}
 
 
 def plugin_there(project: Path | None) -> list[str]:

@@ -42,7 +42,7 @@ class Worktree:
 
     branch: str
     head: str
-    uncommitted: tuple[str, ...] = ()  # paths below the vault's folder
+    uncommitted: int = 0  # files below the vault's folder
 
 
 def reflog(folder: Path) -> Path | None:
@@ -84,7 +84,7 @@ def worktree(folder: Path) -> Worktree | None:
     return Worktree(
         branch=ask(top, "branch", "--show-current") or "detached",
         head=ask(top, "rev-parse", "--short", "-q", "--verify", "HEAD"),
-        uncommitted=_changed(ask(top, *_STATUS, "--untracked-files=all", "--", str(folder))),
+        uncommitted=len(_changed(ask(top, *_STATUS, "--untracked-files=all", "--", str(folder)))),
     )
 
 

@@ -10,8 +10,8 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -222,45 +222,65 @@ def is_empty(journal: Journal) -> bool:
         return db.execute("SELECT 1 FROM session LIMIT 1").fetchone() is None
 
 
-def overview(journal: Journal) -> dict[str, Any]:
-    """Return what is recorded and kept, when it was written last, and what went wrong, as JSON values.
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index of a journal, empty without sessions; of one that cannot be opened the `error`."""
 
-    For `lessons status` and `lessons journal status`.
-    """
+    embedder: str = ""
+    sessions: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The state of a journal: what is recorded and kept, and what went wrong."""
+
+    folder: str
+    recorded: Sequence[str]
+    sessions: int
+    records: Mapping[str, int]  # of each kind
+    projects: Mapping[str, int]  # sessions of each
+    mb: float
+    last: str
+    unread: int  # lines of a kind that nobody described
+    before: str  # the folder with the sessions of a version that kept them as files
+    waiting: int
+    index: IndexState
+    complaints: Sequence[str]
+    hooks: Sequence[str] = ()  # the settings of the agent whose hooks tell it of the end of turns
+
+
+def overview(journal: Journal) -> Overview:
+    """Look at a journal; whoever knows of agents adds the hooks."""
     with state.reading(journal.home) as db:
         of_projects = dict(db.execute("SELECT project, count(*) FROM session GROUP BY project"))
         unread, last = db.execute("SELECT total(unread), max(written) FROM session").fetchone()
         kinds = dict(db.execute("SELECT kind, count(*) FROM record GROUP BY kind"))
         (size,) = db.execute("SELECT total(length(data)) FROM moment").fetchone()
     kept = sum(of_projects.values())
-    return {
-        "folder": str(journal.home / state.FILE),
-        "recorded": projects.recorded_folders(journal),
-        "sessions": kept,
-        "records": {kind: kinds.get(kind, 0) for kind in KINDS},
-        "projects": of_projects,
-        "mb": size / 1e6,
-        "last": datetime.fromtimestamp(last / 1e9, UTC).isoformat() if last else "",
-        "unread": int(unread),  # lines of a kind that nobody described
-        "before": "" if kept else _before(journal),
-        "waiting": len(backlog.waiting(journal)),
-        "index": _index(journal) if kept else {},
-        "complaints": backlog.complaints(journal),
-    }
+    is_older = any(journal.folder.glob("*/project.toml"))
+    return Overview(
+        folder=str(journal.home / state.FILE),
+        recorded=projects.recorded_folders(journal),
+        sessions=kept,
+        records={kind: kinds.get(kind, 0) for kind in KINDS},
+        projects=of_projects,
+        mb=size / 1e6,
+        last=datetime.fromtimestamp(last / 1e9, UTC).isoformat() if last else "",
+        unread=int(unread),
+        before="" if kept or not is_older else str(journal.folder),
+        waiting=len(backlog.waiting(journal)),
+        index=_index(journal) if kept else IndexState(),
+        complaints=backlog.complaints(journal),
+    )
 
 
-def _before(journal: Journal) -> str:
-    """Return the folder that has the sessions of a version which kept them as files; "" without one."""
-    is_there = any(journal.folder.glob("*/project.toml"))
-    return str(journal.folder) if is_there else ""
-
-
-def _index(journal: Journal) -> dict[str, Any]:
+def _index(journal: Journal) -> IndexState:
     try:
         opened = open_index(journal)
     except VaultError as error:
-        return {"error": error.message}
-    return {"embedder": opened.embedder, "sessions": opened.sessions}
+        return IndexState(error=error.message)
+    return IndexState(opened.embedder, opened.sessions)
 
 
 # A session as markdown for who wants it: its prompts, observations and summary, in their order.

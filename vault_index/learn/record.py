@@ -122,35 +122,51 @@ def has_proposed(config: Config, session: str) -> bool:
     return any(each.proposals for each in _select(config, "WHERE session = ?", [session]))
 
 
-def in_status(vault: Vault) -> dict[str, Any]:
-    """Return the proposals that wait and what was learned, for `lessons status`."""
-    return {
-        "proposals": review.count(vault),
-        "learning": summary(vault.config, str(vault.root)),
-    }
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """The sum of runs: how many, what they made and took. The cost is what models said it was."""
+
+    runs: int
+    by_status: Mapping[str, int]
+    failed: int  # something went wrong in them, or they died
+    proposed: int
+    dropped: Mapping[str, int]
+    usage: Usage
+    last: str  # the time of the last one
+    trouble: str  # what went wrong in the last one
+    auto: bool
+    model: str
 
 
-def summary(config: Config, vault: str = "") -> dict[str, Any]:
-    """Sum up the runs, of one vault or all: how many, `by_status`, what they made and took.
+@dataclass(frozen=True, slots=True)
+class InStatus:
+    """The proposals that wait and what was learned, for `lessons status`."""
 
-    `last` is the time of the last one, `trouble` what went wrong in it; `failed` counts those in which
-    something did, or that died. The cost is what models said it was.
-    """
+    proposals: int
+    learning: Learning
+
+
+def in_status(vault: Vault) -> InStatus:
+    """Count the proposals of a vault, and sum up its runs."""
+    return InStatus(review.count(vault), summary(vault.config, str(vault.root)))
+
+
+def summary(config: Config, vault: str = "") -> Learning:
+    """Sum up the runs, of one vault or all."""
     there = runs(config, vault)
-    usage = sum((Usage(**each.usage) for each in there), Usage())
     last = there[-1] if there else None
-    return {
-        "runs": len(there),
-        "by_status": dict(Counter(each.status for each in there)),
-        "failed": sum(
+    return Learning(
+        runs=len(there),
+        by_status=dict(Counter(each.status for each in there)),
+        failed=sum(
             each.status in TROUBLED or (each.status == BEGUN and not _is_running(each))
             for each in there
         ),
-        "proposed": sum(len(each.proposals) for each in there),
-        "dropped": dict(sum((Counter(each.dropped) for each in there), Counter[str]())),
-        "usage": asdict(usage),
-        "last": last.at if last else "",
-        "trouble": last.trouble if last and last.status in TROUBLED else "",
-        "auto": config[LearnTable].auto,
-        "model": config[LearnTable].model,
-    }
+        proposed=sum(len(each.proposals) for each in there),
+        dropped=dict(sum((Counter(each.dropped) for each in there), Counter[str]())),
+        usage=sum((Usage(**each.usage) for each in there), Usage()),
+        last=last.at if last else "",
+        trouble=last.trouble if last and last.status in TROUBLED else "",
+        auto=config[LearnTable].auto,
+        model=config[LearnTable].model,
+    )

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, cast
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from vault_index.store.schema import LessonRow
-    from vault_index.store.sync import Progress
+    from vault_index.store.sync import Progress, Stats
 
 _EVERY = [name for name in LESSONS.columns() if name != VECTOR]
 COMPARED_AT_ONCE = 32  # vectors of a quiet turn: half a second of two processors
@@ -102,21 +102,39 @@ def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
     return sorted({row["content_hash"] for row in wrong})
 
 
-def state(vault: Vault) -> dict[str, Any]:
-    """Return how many vectors were taken and are not compared yet, for `lessons status`."""
+@dataclass(frozen=True, slots=True)
+class InStatus:
+    """The vectors that were taken and are not compared yet, for `lessons status`."""
+
+    vectors_to_compare: int = 0
+
+
+def state(vault: Vault) -> InStatus:
+    """Count the vectors that are not compared yet."""
     with suppress(VaultError):  # `status` says what is wrong with the index
         if index := manifest.current(vault.index_dir):
-            return {"vectors_to_compare": len(vectors.marked(index))}
-    return {"vectors_to_compare": 0}
+            return InStatus(len(vectors.marked(index)))
+    return InStatus()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published index: vectors `added`, `vectors` in all, `rows` written."""
+
+    uri: str
+    added: int
+    vectors: int
+    rows: int
+    stats: Stats
 
 
 def publish(
     vault: Vault, index: Callable[[], Any], progress_of: Callable[[str], Progress], engine: str
-) -> dict[str, Any]:
+) -> Published:
     """Bring the index up to date by `index`, and publish its vectors and the rows of its lessons.
 
-    The `engine` embeds: this process for "", `ray` or the address of a cluster. Return `uri`, vectors
-    `added`, `vectors` in all, `rows` written, `stats`. Raises SettingsError, StoreError, EmbedderError.
+    The `engine` embeds: this process for "", `ray` or the address of a cluster. Raises SettingsError,
+    StoreError, EmbedderError.
     """
     with _on_ray(vault, engine) if engine else nullcontext():
         stats = index()
@@ -130,8 +148,7 @@ def publish(
     shared = taking(vault)
     added = shared.publish(opened.store, progress_of("publishing vectors"))
     written = publish_rows(vault, uri, progress_of("publishing lessons"))
-    done = {"uri": uri, "added": added, "vectors": shared.count(), "rows": written}
-    return {**done, "stats": asdict(stats)}
+    return Published(uri, added, shared.count(), written, stats)
 
 
 def publish_rows(vault: Vault, uri: str, progress: Progress) -> int:

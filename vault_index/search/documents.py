@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
@@ -53,18 +54,6 @@ def places(vault: Vault) -> list[Document]:
     return sorted((place for place, _ in _all(vault)), key=lambda place: (place.kind, place.path))
 
 
-def courses(vault: Vault) -> list[Document]:
-    """Return the documents with numbered lessons, by title.
-
-    Lessons that hooks leave out are not among them. Raises IndexStateError without an index.
-    """
-    numbered = f"({filters.NUMBERED}) OR ({filters.below([COURSES])})"
-    of_courses = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, numbered)
-    paths = vault.open_index().store.tally("path", of_courses)
-    kept = [each for each in places(vault) if each.kind == DOCUMENT and each.path in paths]
-    return sorted(kept, key=lambda place: (place.title.lower(), place.path))
-
-
 @dataclass(frozen=True, slots=True)
 class CourseLesson:
     """A lesson of a course; `number` is None where it says none."""
@@ -85,6 +74,27 @@ class Course:
     author: str
     lessons: tuple[CourseLesson, ...]
     lesson_count: int
+
+
+def courses(vault: Vault) -> list[Course]:
+    """List the documents with numbered lessons, by title.
+
+    Lessons that hooks leave out are not among them. Raises IndexStateError without an index.
+    """
+    numbered = f"({filters.NUMBERED}) OR ({filters.below([COURSES])})"
+    of_courses = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, numbered)
+    paths = vault.open_index().store.tally("path", of_courses)
+    every, found = parts(vault, list(paths)), []
+    for each in places(vault):
+        if each.kind == DOCUMENT and each.path in paths:
+            lessons = tuple(
+                CourseLesson(part.number, part.title, part.link, part.id)
+                for part in every[each.path]
+                if not part.is_withheld
+            )
+            about = each.path, each.title, each.link, each.author
+            found.append(Course(*about, lessons, len(lessons)))
+    return sorted(found, key=lambda course: (course.title.lower(), course.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +121,18 @@ def count(vault: Vault, today: date) -> Overview:
     )
 
 
-def state(vault: Vault) -> dict[str, Any]:
-    """Return the number of documents for `lessons status`; None without an index."""
-    try:
-        return {"documents": sum(place.kind == DOCUMENT for place in places(vault))}
-    except VaultError:
-        return {"documents": None}
+@dataclass(frozen=True, slots=True)
+class InStatus:
+    """The documents of a vault for `lessons status`; None without an index."""
+
+    documents: int | None = None
+
+
+def state(vault: Vault) -> InStatus:
+    """Count the documents."""
+    with suppress(VaultError):
+        return InStatus(sum(place.kind == DOCUMENT for place in places(vault)))
+    return InStatus()
 
 
 def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:
@@ -233,13 +249,9 @@ _PART_COLUMNS = ("lesson_id", "path", "title", "text", "position", "is_whole", "
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A lesson of a document; `number` is None where it says none."""
+class Part(CourseLesson):
+    """A lesson of a document."""
 
-    id: str
-    title: str
-    number: int | None
-    link: str
     is_withheld: bool
 
 
@@ -264,7 +276,7 @@ def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
         text = row["text"] or ""
         own, label = passages.number_of(text), passages.label(row["title"], text)
         link = own.link if own else ""
-        return Part(row["lesson_id"], row["title"], label, link, bool(row["withheld"]))
+        return Part(label, row["title"], link, row["lesson_id"], bool(row["withheld"]))
 
     def order(row: Mapping[str, Any]) -> tuple[int, str]:
         return first.get(row["lesson_id"], 0), row["lesson_id"]

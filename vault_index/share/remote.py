@@ -61,7 +61,7 @@ def sync(vault: Vault) -> SyncResult:
     remote, there = _followed(top, branch)
     upstream = f"refs/remotes/{remote}/{there}"
     state = git.worktree(vault.lessons_dir)
-    uncommitted = len(state.uncommitted) if state else 0
+    uncommitted = state.uncommitted if state else 0
     done = SyncResult(branch, f"{remote}/{there}", uncommitted=uncommitted)
     for number in range(TRIES):
         time.sleep(number * random.uniform(0, RETRY_SECONDS))

@@ -68,12 +68,12 @@ def folder(vault: Vault, name: str = NAME) -> Path:
 
 
 def test_status_names_the_tags_that_are_ready_for_a_skill(team: Vault) -> None:
-    assert skills_build.state(team)["skills_ready"] == sorted(BY_TAG)
+    assert skills_build.state(team).skills_ready == sorted(BY_TAG)
     said = run("lessons", "status", cwd=team.root, check=False).out
     assert f"ready      for a skill: {', '.join(sorted(BY_TAG))}; `lessons skills build`" in said
     built(team, TAG)
-    assert skills_build.state(team)["skills_ready"] == [OTHER]
-    assert skills_build.state(Vault(team.root / "nowhere", team.config))["skills_ready"] == []
+    assert skills_build.state(team).skills_ready == [OTHER]
+    assert not skills_build.state(Vault(team.root / "nowhere", team.config)).skills_ready
 
 
 def on_disk(vault: Vault) -> dict[str, bytes]:

@@ -49,7 +49,7 @@ def show_next_step() -> None:
     steps = (
         [("lessons add --title ... --text ...", "write the first lesson")] if not lessons else []
     )
-    if not doctor.state(vault)["hooks"]["installed"]:
+    if not doctor.hooks(vault).installed:
         steps.append(("lessons install claude", "have your agent get lessons"))
     waiting = len(asking.ask(api.proposal.select()))
     if waiting:

@@ -254,7 +254,7 @@ def status_command() -> options.Answers:
     """Show what is recorded, and what went wrong."""
     from vault_index.entrypoints import recording
 
-    state = asking.ask(api.journal.status()) | recording.journal_hooks()
+    state = recording.with_hooks(asking.ask(api.journal.status()), Path.cwd())
     yield state
     for line in journal.lines(state):
         output.say(line, indent=11)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -108,7 +107,7 @@ def _closing(answer: Learned) -> str:
     made, dropped = len(answer.proposals), len(answer.dropped)
     entries = "1 entry" if dropped == 1 else f"{dropped} entries"
     left = f"; {entries} dropped" if dropped else ""
-    left += f" ({spent(asdict(answer.usage), 1)})" if answer.usage.calls else ""
+    left += f" ({spent(answer.usage, 1)})" if answer.usage.calls else ""
     if made:
         return f"{count(made, 'proposal')} to review: `lessons review`{left}"
     if answer.status == "learned already":

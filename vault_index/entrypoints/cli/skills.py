@@ -46,7 +46,7 @@ def build_command(
     built = asking.ask(api.skill.build_ready(tags=list(tags), dry_run=dry_run))
     deployed: dict[str, str] = {}
     if agent and not dry_run:
-        deployed = asking.ask(api.skill.deploy_built(project=_folder(project)))
+        deployed = asking.ask(api.skill.deploy(project=_folder(project)))
     yield options.Ended(built, any(skill.state == "failed" for skill in built))
     _show(built, dry_run=dry_run)
     _show_states(deployed)
@@ -58,7 +58,7 @@ def build_command(
 def remove_command(agent: str, project: bool) -> options.Answers:
     """Remove what `build --to` copied; what you changed stays."""
     del agent
-    states = asking.ask(api.skill.withdraw_built(project=_folder(project)))
+    states = asking.ask(api.skill.deploy(project=_folder(project), remove=True))
     yield states
     _show_states(states)
     if not states:

@@ -225,8 +225,8 @@ def _publish(vaults: Sequence[str | None], engine: str) -> options.Answers:
     every = [asking.ask(api.state.publish_index(engine=engine), of=folder) for folder in vaults]
     yield every if len(every) > 1 else every[0]
     for done in every:
-        vectors = f"{done['added']} vectors added, {done['vectors']} in all"
-        output.say(f"{done['uri']}: {vectors}, {done['rows']} rows written")
+        vectors = f"{done.added} vectors added, {done.vectors} in all"
+        output.say(f"{done.uri}: {vectors}, {done.rows} rows written")
 
 
 @options.command("status", "lessons status --json", paged=True)
@@ -248,12 +248,11 @@ def status_command(check: bool) -> options.Answers:
         return
     state = asking.ask(api.state.report())
     vault = asking.vault()
-    state |= doctor.state(vault)
+    watcher, hooks = doctor.watcher(vault), doctor.hooks(vault)
     troubles = doctor.examine(asking.place(), whole=False)
-    yield {**state, "troubles": troubles}
-    for line in status.lines(state):
+    yield {**state.as_json(), "watcher": watcher, "hooks": hooks, "troubles": troubles}
+    for line in status.lines(state, watcher, hooks):
         output.say(line, indent=11)
-    output.say(f"watcher    {status.watcher_line(state['watcher'])}", indent=11)
     if troubles:
         output.say()
         _print_troubles(troubles)

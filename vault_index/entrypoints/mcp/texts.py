@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.words import journal, sentence, spent
+from vault_index.entrypoints.words import journal, sentence
 from vault_index.entrypoints.words import proposals as proposals_words
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
@@ -75,7 +75,7 @@ def lesson(name: str, answer: Page, cursor: str = "") -> str:
 
 
 def status(answer: Status) -> str:
-    """Return what a vault holds, and what was used, proposed and learned."""
+    """Return what a vault holds, and what was used and proposed."""
     counts = [
         f"lessons: {answer.lessons}",
         f"by type: {_counted(answer.by_type)}",
@@ -94,10 +94,6 @@ def _private(answer: Status) -> Iterator[str]:
     some = ", ".join(map(line, answer.used.some_never_used))
     yield f"never used: {answer.used.never_used}{some and f', such as {some}'}"
     yield f"proposals waiting: {answer.proposals}" + _HOW_TO_ACCEPT * bool(answer.proposals)
-    if learned := answer.learning:
-        usage = learned["usage"]
-        took = f"; {usage['calls']} calls, {spent(usage)}" if usage["calls"] else ""
-        yield f"learning: {learned['runs']} runs, {learned['proposed']} proposals{took}"
     yield f"journal: {'on' if answer.journal else 'off'}"
 
 

@@ -84,7 +84,7 @@ def list_(
 def teach(client: Client, body: TeachBody) -> HTMLResponse:
     """Write into a lesson that it comes at a prompt, or stays out; or take that back."""
     command = api.injection.teach_lesson(name=body.lesson, **body.model_dump(exclude={"lesson"}))
-    done = client.change(command)
+    done, _ = client.change(command)
     values = {"lesson": done.id, **body.model_dump(exclude={"lesson", "undo"})}
     return fragment("taught.html", done=done, body=values, undone=body.undo)
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields
-from functools import wraps
-from inspect import iscoroutinefunction
 from types import GenericAlias
 from typing import Annotated, Any, get_type_hints
 
-from fastapi import Query, Response
-from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
+from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
-from vault_index.api import codec
 from vault_index.lesson import category
 from vault_index.text.words import nearest
 
@@ -77,18 +72,6 @@ def no_field(name: str, fields: Iterable[str]) -> str:
     near = nearest(name, names)
     meant = f"did you mean {near!r}?" if near else f"there are {', '.join(names) or 'none'}"
     return f"no field {name[:50]!r}; {meant}"
-
-
-class AnswerRoute(APIRoute):
-    """A route that answers with a dataclass, of which `/openapi.json` shows the fields."""
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        @wraps(endpoint)
-        def answer(**values: Any) -> Response:
-            found = endpoint(**values)
-            return found if isinstance(found, Response) else JSONResponse(codec.to_json(found))
-
-        super().__init__(path, endpoint if iscoroutinefunction(endpoint) else answer, **options)
 
 
 def shown_as(kind: type, without: Collection[str] = (), **more: Any) -> type[BaseModel]:

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Query
 from fastapi.responses import HTMLResponse
 
 from vault_index import api
-from vault_index.entrypoints.web.fields import AnswerRoute, Text, Word, answer_form, many, shown_as
+from vault_index.entrypoints.web.fields import Text, Word, answer_form, many, shown_as
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
@@ -60,7 +60,6 @@ routes = APIRouter(
     prefix=PREFIX,
     tags=["journal"],
     dependencies=[Depends(refuse_unknown), Depends(require_journal)],
-    route_class=AnswerRoute,
 )
 _OF_WHOLE = {each.name for each in fields(KeptRecord)} - {*IN_JSON, *PATHS}  # with format=full
 RECORD = shown_as(
@@ -71,7 +70,7 @@ AROUND = shown_as(Around, ("missing",), records=(many(RECORD), ...))
 LISTED = answer_form("Sessions", sessions=(many(shown_as(ListedSession, PATHS)), ...))
 
 
-@routes.get("/search", response_model=FOUND)
+@routes.get("/search", response_model=FOUND, response_model_exclude_unset=True)
 def search(
     client: Client,
     narrowed: Narrowed,
@@ -92,7 +91,7 @@ def search(
     }
 
 
-@routes.get("/timeline", response_model=AROUND)
+@routes.get("/timeline", response_model=AROUND, response_model_exclude_unset=True)
 def timeline(
     client: Client,
     anchor: Annotated[Text, Query(min_length=1, max_length=1000)],

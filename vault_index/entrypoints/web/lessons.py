@@ -19,15 +19,13 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from vault_index import api
 from vault_index.api import codec
-from vault_index.api.lesson import Page
-from vault_index.api.search import SearchHealth
+from vault_index.api.lesson import MAX_EDITS, Page
 from vault_index.edit.update import Item, Put
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
 from vault_index.entrypoints.web.fields import (
     MAX_CATEGORIES,
     MAX_PROMPT_CHARS,
     MAX_TEXT_CHARS,
-    AnswerRoute,
     Body,
     Categories,
     Document,
@@ -67,7 +65,6 @@ routes = APIRouter(
     prefix="/api",
     tags=["writes"],
     dependencies=[Depends(refuse_unknown), Depends(one_at_a_time)],
-    route_class=AnswerRoute,
 )
 MAX_BULK = 1000  # lessons of a request
 
@@ -187,8 +184,7 @@ def update(client: Client, id: str, body: UpdateBody) -> Written:
         raise Refusal(422, "nothing is to be changed", f"send one of {fields}")
     categories = _required(client, id)
     source = values.pop("source_file", None)
-    command = api.edit.update_lesson(name=id, source=source, **values)
-    client.change(command)
+    client.change(api.edit.update_lesson(name=id, source=source, **values))
     if body.categories is not None:
         categories = _filed(client, [id]).get(id, [])
     return Written(id, categories, "updated")
@@ -215,7 +211,7 @@ def _put(client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = 
         Item(body.text, body.id or "", body.categories or (), body.source_file or "")
         for body in bodies
     ]
-    return client.change(api.edit.ingest(items=items, only_new=only_new))
+    return client.change(api.edit.ingest(items=items, only_new=only_new))[0]
 
 
 def _classified(client: VaultClient, every: Sequence[Put]) -> list[Written]:
@@ -250,7 +246,6 @@ query_routes = APIRouter(
     prefix="/api",
     tags=["lessons"],
     dependencies=[Depends(refuse_unknown)],
-    route_class=AnswerRoute,
 )
 Collection = Literal["lessons", "skills", "sessions"]
 
@@ -396,12 +391,12 @@ def health(client: Client) -> Health | JSONResponse:
     since = answer.degraded_since
     return Health(
         "degraded" if since else "ok",
-        answer.embedder,
+        answer.searched.embedder,
         answer.tables,
         answer.lessons,
-        _model(answer),
+        _model(answer.searched),
         uptime,
-        reason=client.shown_error(answer.text_only) if since else "",
+        reason=client.shown_error(answer.searched.text_only) if since else "",
         since=since,
     )
 
@@ -411,7 +406,7 @@ def is_shared(hit: Hit) -> bool:
     return hit.kind == "lessons" or hit.type == "vault"
 
 
-def _model(answer: HitList | SearchHealth) -> str:
+def _model(answer: HitList) -> str:
     return NO_MODEL if answer.text_only else answer.model
 
 
@@ -485,8 +480,9 @@ def prompts(client: Client, request: Request, id: LessonId) -> HTMLResponse:
 def past(client: Client, id: LessonId) -> HTMLResponse:
     """Show how often agents got it, and the commits that changed it."""
     used = client.ask(api.lesson.tally(id=id))
-    answer = client.ask(api.lesson.history(id=id), status=404)
-    return fragment("lesson_past.html", id=id, used=used, past=answer)
+    edits = client.ask(api.share.log(name=id, limit=MAX_EDITS + 1), status=404).edits
+    values = {"edits": edits[:MAX_EDITS], "more": len(edits) > MAX_EDITS}
+    return fragment("lesson_past.html", id=id, used=used, **values)
 
 
 @page_routes.get(f"{PRIVATE}/patch")

@@ -114,6 +114,5 @@ def _decided(
     waiting, _ = client.look(api.proposal.select())
     if command.values["id"] not in {each.id for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
-    notes: list[str] = []
-    answer = client.change(command, notes.append)
-    return Decided(said(answer), [client.shown_error(note) for note in notes])
+    answer, notes = client.change(command)
+    return Decided(said(answer), notes)

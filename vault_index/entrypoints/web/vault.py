@@ -18,7 +18,7 @@ from vault_index.vault import open_vault
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
 LABEL = 11  # columns that a line of `lessons status` begins with
-HEALTH = ("git", "embedder", "index", "floor", "also", "learning", "journal", "hooks", "state")
+HEALTH = ("git embedder index floor also learning journal hooks watcher state").split()
 
 routes = APIRouter(include_in_schema=False)
 
@@ -34,7 +34,7 @@ def overview(client: Client) -> HTMLResponse:
     """Show the vault in numbers."""
     overview = client.ask(api.document.overview())
     health = client.ask(api.search.health())
-    missing = client.shown_error(health.text_only)
+    missing = client.shown_error(health.searched.text_only)
     degraded = {"degraded": health.degraded_since, "missing": missing}
     return fragment("vault_overview.html", overview=overview, **degraded)
 
@@ -44,14 +44,13 @@ def state(client: Client) -> HTMLResponse:
     """Show what agents used, and the health of the vault on this machine."""
     answer, notes = client.look(api.state.report())
     vault = open_vault(client.root)
-    answer |= doctor.state(vault)
+    said = status.lines(answer, doctor.watcher(vault), doctor.hooks(vault))
     troubles = doctor.examine(str(client.root), whole=False)
-    lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in status.lines(answer)]
-    health = [line for line in lines if line[0] in HEALTH]
+    lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in said]
     return fragment(
         "vault_state.html",
-        used=answer["injections"],
-        health=[*health, ("watcher", client.shown(status.watcher_line(answer["watcher"])))],
+        used=answer.injections,
+        health=[line for line in lines if line[0] in HEALTH],
         problems=[
             (each.about, client.shown(each.what), client.shown(each.fix)) for each in troubles
         ],

@@ -92,10 +92,7 @@ class VaultClient:
         return {**codec.to_json(answer), "notes": notes}
 
     def look(self, command: api.Question[api.Answer]) -> tuple[api.Answer, list[str]]:
-        """Carry out a command that writes no lesson; return its answer, and its notes for people.
-
-        Raises Refusal.
-        """
+        """Carry out a command; return its answer, and its notes for people. Raises Refusal."""
         notes: list[str] = []
         with self.refusing(422):
             vault = self._opened()
@@ -120,24 +117,16 @@ class VaultClient:
         self._cached[key] = written, answer
         return answer
 
-    def change(
-        self,
-        command: api.Question[api.Answer],
-        on_note: Callable[[str], None] = api.silent,
-    ) -> api.Answer:
-        """Carry out a command that writes; the disk has the file at the `path` of its answer.
-
-        Raises Refusal.
-        """
-        with self.refusing(422):
-            try:
-                options = client.Options(start=True, note=on_note)
-                answer = client.ask(self._opened(), command, options)
-                if path := getattr(answer, "path", ""):
+    def change(self, command: api.Question[api.Answer]) -> tuple[api.Answer, list[str]]:
+        """Do the same with one that writes; the disk has the file at the `path` of its answer."""
+        try:
+            answer, notes = self.look(command)
+            if path := getattr(answer, "path", ""):
+                with self.refusing(422):
                     files.make_durable(self.root / path, within=self.root)
-            finally:
-                self._writes += 1
-            return answer
+        finally:
+            self._writes += 1
+        return answer, notes
 
     def is_alone(self) -> bool:
         """Whether no watcher may be started, so that only questions look for what was saved."""

@@ -75,6 +75,6 @@ def write(client: Client, body: FormBody) -> dict[str, str]:
         raise Refusal(422, "a lesson needs a title", "type one")
     if body.id:
         command = api.edit.update_lesson(name=body.id, seen=body.seen, **values)
-        return {"id": client.change(command).id}
+        return {"id": client.change(command)[0].id}
     values["confidence"] = body.confidence or None
-    return {"id": client.change(api.edit.add_lesson(**values)).id}
+    return {"id": client.change(api.edit.add_lesson(**values))[0].id}

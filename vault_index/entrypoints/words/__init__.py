@@ -5,9 +5,11 @@ Nothing here prints or escapes: a door makes the words safe for its reader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vault_index.llm.backend import Usage
 
 
 def excerpt(text: str, room: int) -> str:
@@ -21,11 +23,11 @@ def sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def spent(usage: Mapping[str, Any], digits: int = 0) -> str:
+def spent(usage: Usage, digits: int = 0) -> str:
     """Return what a model took: tokens, seconds with these digits, and dollars where they are known."""
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    cost = "" if usage["cost"] is None else f", {usage['cost']:.{digits + 2}f} dollars"
-    return f"{tokens:,} tokens, {usage['seconds']:.{digits}f} s{cost}"
+    tokens = usage.input_tokens + usage.output_tokens
+    cost = "" if usage.cost is None else f", {usage.cost:.{digits + 2}f} dollars"
+    return f"{tokens:,} tokens, {usage.seconds:.{digits}f} s{cost}"
 
 
 LEARN, SKILL = "learn", "skill"  # what an agent does with its own model

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from vault_index.entrypoints.words import excerpt
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
 from vault_index.text.quote import clean, visible_line
+
+if TYPE_CHECKING:
+    from vault_index import publish
+    from vault_index.learn.skills import build
+    from vault_index.search import documents
 
 HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}
 
@@ -56,21 +61,21 @@ def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
     return f"(nearest: {name}, {some}{mark}; the floor is {least})"
 
 
-def documents_line(every: Mapping[str, Any]) -> Iterator[str]:
+def documents_line(state: documents.InStatus) -> Iterator[str]:
     """Yield how many documents there are, if any."""
-    if every["documents"]:
-        yield f"documents  {every['documents']}"
+    if state.documents:
+        yield f"documents  {state.documents}"
 
 
-def vectors_line(every: Mapping[str, Any]) -> Iterator[str]:
+def vectors_line(state: publish.InStatus) -> Iterator[str]:
     """Yield how many vectors of a team were not compared with ones that are made here, if any."""
-    if count := every["vectors_to_compare"]:
+    if count := state.vectors_to_compare:
         yield f"shared     {count} vectors are not compared yet; the watcher does it when it is quiet"
 
 
-def skills_line(every: Mapping[str, Any]) -> Iterator[str]:
+def skills_line(state: build.InStatus) -> Iterator[str]:
     """Yield how many skills there are, if any, and for which tags one is ready."""
-    if every["skills"]:
-        yield f"skills     {every['skills']}"
-    if ready := every["skills_ready"]:
+    if state.skills:
+        yield f"skills     {state.skills}"
+    if ready := state.skills_ready:
         yield f"ready      for a skill: {', '.join(ready[:3])}; `lessons skills build` makes it"

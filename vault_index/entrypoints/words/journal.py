@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vault_index.journal.record import (
     Around,
@@ -15,7 +15,10 @@ from vault_index.journal.record import (
 from vault_index.store.moments import lasted, local
 from vault_index.text.words import count
 
-Values = Mapping[str, Any]
+if TYPE_CHECKING:
+    from vault_index.entrypoints.recording import InStatus
+    from vault_index.journal.archive import Overview
+
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
 MAX_SHOWN = 5  # projects, problems and complaints
 NOTHING = {
@@ -81,44 +84,43 @@ def session_about(session: ListedSession) -> str:
     return ", ".join(filter(None, about))
 
 
-def recorded(state: Values) -> str:
+def recorded(state: Overview) -> str:
     """Return the projects whose sessions are recorded."""
-    folders = state["recorded"]
-    return ", ".join("every project" if folder == "*" else folder for folder in folders)
+    return ", ".join("every project" if folder == "*" else folder for folder in state.recorded)
 
 
-def lines(state: Values) -> Iterator[str]:
+def lines(state: Overview) -> Iterator[str]:
     """Yield the state of the journal for people, a line each."""
-    whose, hooks = recorded(state), ", ".join(state.get("hooks", []))
+    whose, hooks = recorded(state), ", ".join(state.hooks)
     yield f"recorded   {whose or 'nothing: run `lessons install claude --journal`'}"
     if whose:
         yield f"hooks      {hooks or 'not installed: only a watcher sees what grew'}"
     yield from _contents(state)
-    if state["unread"]:
-        yield f"unread     {count(state['unread'], 'line')} of transcripts of a kind nobody described"
-    index = state["index"]
-    if "error" in index:
-        yield f"index      {index['error']}"
-    elif index:
-        behind = state["sessions"] - index["sessions"]
+    if state.unread:
+        yield f"unread     {count(state.unread, 'line')} of transcripts of a kind nobody described"
+    index = state.index
+    if index.error:
+        yield f"index      {index.error}"
+    elif index.embedder:
+        behind = state.sessions - index.sessions
         to_come = f", {behind} to come" if behind > 0 else ""
-        yield f"index      {count(index['sessions'], 'session')}, {index['embedder']}{to_come}"
-    if state["waiting"]:
-        yield f"waiting    {count(state['waiting'], 'transcript')} to be taken in"
-    for complaint in state["complaints"][-MAX_SHOWN:]:
+        yield f"index      {count(index.sessions, 'session')}, {index.embedder}{to_come}"
+    if state.waiting:
+        yield f"waiting    {count(state.waiting, 'transcript')} to be taken in"
+    for complaint in state.complaints[-MAX_SHOWN:]:
         yield f"log        {complaint}"
 
 
-def _contents(state: Values) -> Iterator[str]:
-    if not state["sessions"]:
-        older = state["before"] and f" (files of another version stay in {state['before']})"
-        yield f"journal    {state['folder']}: empty; run `lessons journal import`{older}"
+def _contents(state: Overview) -> Iterator[str]:
+    if not state.sessions:
+        older = state.before and f" (files of another version stay in {state.before})"
+        yield f"journal    {state.folder}: empty; run `lessons journal import`{older}"
         return
-    records = [count(state["records"][each], each) for each in ("prompt", "observation")]
-    held = ", ".join([count(state["sessions"], "session"), *records])
-    yield f"journal    {state['folder']}: {held}, {state['mb']:.1f} MB"
-    yield f"last       {local(state['last'])}"
-    projects = sorted(state["projects"].items(), key=lambda item: -item[1])
+    records = [count(state.records[each], each) for each in ("prompt", "observation")]
+    held = ", ".join([count(state.sessions, "session"), *records])
+    yield f"journal    {state.folder}: {held}, {state.mb:.1f} MB"
+    yield f"last       {local(state.last)}"
+    projects = sorted(state.projects.items(), key=lambda item: -item[1])
     largest = ", ".join(f"{name} {number}" for name, number in projects[:MAX_SHOWN])
     yield f"projects   {largest}{_more(projects)}"
 
@@ -127,21 +129,19 @@ def _more(values: Sequence[Any]) -> str:
     return f" and {len(values) - MAX_SHOWN} more" if len(values) > MAX_SHOWN else ""
 
 
-def status_lines(every: Values) -> Iterator[str]:
+def status_lines(found: InStatus) -> Iterator[str]:
     """Yield the state of the journal in a line, and its first problems."""
-    state = every["journal"]
+    state = found.journal
     names = recorded(state)
-    if state["before"]:
-        note = (
-            "is of another version and stays; `lessons journal import` takes the sessions in again"
-        )
-        yield f"journal    {state['before']} {note}"
+    if state.before:
+        how = "`lessons journal import` takes the sessions in again"
+        yield f"journal    {state.before} is of another version and stays; {how}"
         return
-    if not names and not state["sessions"]:
+    if not names and not state.sessions:
         yield "journal    empty: see `lessons journal --help`"
         return
-    kept = f"{count(state['sessions'], 'session')}, recorded: {names or 'nothing'}"
-    unread = f", {count(state['unread'], 'unread line')}" if state["unread"] else ""
+    kept = f"{count(state.sessions, 'session')}, recorded: {names or 'nothing'}"
+    unread = f", {count(state.unread, 'unread line')}" if state.unread else ""
     yield f"journal    {kept}{unread}; more: `lessons journal status`"
-    for complaint in state["complaints"][-3:]:
+    for complaint in state.complaints[-3:]:
         yield f"problem    journal: {complaint}"

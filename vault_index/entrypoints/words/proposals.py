@@ -14,6 +14,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
+    from vault_index.learn.record import InStatus
     from vault_index.learn.run import Proposed
     from vault_index.proposals.similarity import Found, Outlook
 
@@ -169,17 +170,17 @@ def _score(found: Found) -> str:
     return f"{max(0, found.score):.0%}, {'above' if found.is_above else 'below'} the floor"
 
 
-def status_lines(every: Values) -> Iterator[str]:
+def status_lines(waiting: InStatus) -> Iterator[str]:
     """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
-    if every["proposals"]:
-        yield f"proposals  {count(every['proposals'], 'proposal')} waiting: see `lessons review`"
-    state = every["learning"]
-    if not state["runs"] and not state["auto"]:
+    if waiting.proposals:
+        yield f"proposals  {count(waiting.proposals, 'proposal')} waiting: see `lessons review`"
+    learned = waiting.learning
+    if not learned.runs and not learned.auto:
         return
-    took = f"; {spent(state['usage'])}" if state["usage"]["calls"] else ""
-    auto = ", at the end of sessions" if state["auto"] else ""
-    runs, made = count(state["runs"], "run"), count(state["proposed"], "proposal")
-    failed = f", {state['failed']} failed" if state["failed"] else ""
+    took = f"; {spent(learned.usage)}" if learned.usage.calls else ""
+    auto = ", at the end of sessions" if learned.auto else ""
+    runs, made = count(learned.runs, "run"), count(learned.proposed, "proposal")
+    failed = f", {learned.failed} failed" if learned.failed else ""
     yield f"learning   {runs}{failed}, {made}{took}{auto}"
-    if state["trouble"]:
-        yield f"problem    learning: {state['trouble']}"
+    if learned.trouble:
+        yield f"problem    learning: {learned.trouble}"

@@ -13,67 +13,68 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.config import Setting
+    from vault_index.entrypoints.doctor import Hooks
+    from vault_index.git import Worktree
+    from vault_index.status import IndexState, Report
     from vault_index.store.injections import Summary
 
-Values = Mapping[str, Any]
 MAX_NAMES = 5  # of settings, in a line
 
 
-def lines(state: Values) -> Iterator[str]:
+def lines(state: Report, watcher: Mapping[str, Any] | None, hooks: Hooks) -> Iterator[str]:
     """Yield the state of a vault for people, a line each."""
-    yield f"vault      {state['vault']}"
-    yield f"git        {_repository(state['git'])}"
-    yield f"embedder   {state['embedder']}"
-    yield from _index(state)
-    for what in state["state"]:
+    yield f"vault      {state.vault}"
+    yield f"git        {_repository(state.git)}"
+    yield f"embedder   {state.embedder}"
+    yield from _index(state.index, state.lessons or 0)
+    for what in state.state:
         yield f"state      {what}"
-    yield f"settings   {_changed(state['settings'])}"
-    if state["categories"]:
-        unfiled = count(state["unfiled"], "lesson")
-        proposed = f"; in none: {unfiled}, see `lessons categories propose`"
-        yield f"categories {len(state['categories'])}{proposed if state['unfiled'] else ''}"
-    yield from _used(state["injections"])
-    for lines_of_feature in features.adding("lines"):
-        yield from lines_of_feature(state)
-    hooks = state.get("hooks") or {}
-    places = ", ".join(hooks.get("installed", [])) or "not installed: run `lessons install claude`"
+    yield f"settings   {_changed(state.settings)}"
+    if state.categories:
+        unfiled = state.unfiled and count(state.unfiled, "lesson")
+        proposed = f"; in none: {unfiled}, see `lessons categories propose`" if unfiled else ""
+        yield f"categories {len(state.categories)}{proposed}"
+    yield from _used(state.injections)
+    for lines_of, part in zip(features.adding("lines"), state.parts, strict=True):
+        yield from lines_of(part)
+    places = ", ".join(hooks.installed) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
+    yield f"watcher    {watcher_line(watcher)}"
 
 
-def _repository(repository: Values | None) -> str:
+def _repository(repository: Worktree | None) -> str:
     if not repository:
         return "not a repository: lessons have no author and no date"
-    changed = repository["uncommitted"]
+    changed = repository.uncommitted
     dirty = f", {count(changed, 'file')} not committed" if changed else ""
-    at = f" at {repository['head']}" if repository["head"] else ", no commit yet"
-    return f"{repository['branch']}{at}{dirty}"
+    at = f" at {repository.head}" if repository.head else ", no commit yet"
+    return f"{repository.branch}{at}{dirty}"
 
 
-def _index(state: Values) -> Iterator[str]:
-    index = state["index"]
-    if "error" in index:
-        yield f"index      {index['error']}"
+def _index(index: IndexState, lessons: int) -> Iterator[str]:
+    if index.error:
+        yield f"index      {index.error}"
         return
-    lessons, files = count(state["lessons"], "lesson"), count(index["files"], "file")
-    size, age = f"{index['bytes'] / 1e6:.1f} MB", moments.ago(index["age_seconds"])
-    yield f"index      {lessons} in {files}, {size}, written {age}"
+    held = f"{count(lessons, 'lesson')} in {count(index.files, 'file')}"
+    size, age = f"{index.bytes / 1e6:.1f} MB", moments.ago(index.age_seconds)
+    yield f"index      {held}, {size}, written {age}"
     yield f"floor      {_floors(index)}"
 
 
-def _floors(index: Values) -> str:
-    whole, line = index["floor"], index["line_floor"]
-    if whole is None:
+def _floors(index: IndexState) -> str:
+    whole, line = index.floor, index.line_floor
+    if whole is None or line is None:
         return "not fitted yet: run `lessons index`"
     floors = f"{percent_of(whole)}%" + (f", lines {percent_of(line)}%" if line < whole else "")
-    if index["passed_foreign"] is None or whole == line:  # the settings name it
+    if index.passed_foreign is None or whole == line:  # the settings name it
         return floors
-    if index["passed"] is None:
-        least = index["least_lessons"]
+    if index.passed is None:
+        least = index.least_lessons
         how = f"a fixed floor, too few lessons to fit one to your subjects (from {least} on)"
     else:
-        often = f"at most 1 in {round(1 / index['passed'])}"
+        often = f"at most 1 in {round(1 / index.passed)}"
         how = f"{often} of the prompts on your subjects that no lesson answers"
-    foreign = f"foreign prompts: at most 1 in {round(1 / index['passed_foreign'])}"
+    foreign = f"foreign prompts: at most 1 in {round(1 / index.passed_foreign)}"
     return f"{floors}; whole lessons: {how}; {foreign}"
 
 
@@ -118,7 +119,7 @@ def setting_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def watcher_line(state: Values | None) -> str:
+def watcher_line(state: Mapping[str, Any] | None) -> str:
     """Return the state of a watcher for people, in a line."""
     if state is None:
         return "not running"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import check, files
 from vault_index.check.finding import WARNING, Finding, Trouble, to_edit
@@ -67,15 +67,22 @@ def built_in(top: Path) -> dict[str, Existing]:
     return found
 
 
-def state(vault: Vault) -> dict[str, Any]:
-    """Return how many skills there are, None without an index, and tags that are ready for one."""
-    number, ready = None, list[str]()
+@dataclass(frozen=True, slots=True)
+class InStatus:
+    """The skills for `lessons status`: None without an index, and the tags that are ready for one."""
+
+    skills: int | None = None
+    skills_ready: Sequence[str] = ()
+
+
+def state(vault: Vault) -> InStatus:
+    """Count the skills, and look for tags that are ready for one."""
     built = built_in(vault.root / FOLDER)
     with suppress(VaultError):
-        number = query.count_skills(vault)
         clusters = cluster.collect(vault, built)
         ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
-    return {"skills": number, "skills_ready": ready}
+        return InStatus(query.count_skills(vault), ready)
+    return InStatus()
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:
