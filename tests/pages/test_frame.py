@@ -122,6 +122,7 @@ def test_a_palette_finds_lessons_pages_and_commands(
         page.keyboard.press("Escape")  # one is enough, whatever is typed
         page.get_by_role("dialog").wait_for(state="hidden")
         page.keyboard.press("?")
+        page.get_by_role("dialog", name="Keys").wait_for()
         keys = page.get_by_role("dialog", name="Keys").locator("kbd").all_inner_texts()
         shown = page.locator("main [data-key]").evaluate_all("all => all.map(it => it.dataset.key)")
         assert {*shown, *"jkaemrcynuxw?/"} <= set(keys)

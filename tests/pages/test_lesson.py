@@ -206,13 +206,16 @@ def test_a_lesson_is_written_checked_and_deleted(
         assert not file.exists()
         visit.errors.clear()  # the browser notes each answer of status 4xx
         page.get_by_label("What was learned").fill("Pin the version.")
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="Save").dblclick()
         page.get_by_role("heading", level=1, name="Pin it").wait_for()
         opened(page)
         assert "ELIFECYCLE 137" in file.read_text()
+        other = page.context.new_page()
+        other.goto(page.url)
         page.once("dialog", lambda dialog: dialog.accept())
         page.get_by_role("button", name="Delete").click()
         page.get_by_text("It is deleted.").wait_for()
+        other.get_by_text("It was deleted or renamed.").wait_for()
         assert not file.exists()
 
 

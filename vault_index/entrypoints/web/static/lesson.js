@@ -7,11 +7,17 @@ let isDeleted = false;
 
 async function refresh() {
   if (isDeleted) return;
-  const say = (part) => (text) => part.replaceChildren(element("p", { className: "warn", textContent: text }));
+  const say = (part) => (text, { status }) => (status === 404 ? gone("It was deleted or renamed.")
+    : part.replaceChildren(element("p", { className: "warn", textContent: text })));
   const parts = [...document.querySelectorAll("[data-part]")].filter((it) => !it.querySelector(".more:not([hidden])"));
   await Promise.all(parts.map((part) => tried(() => load(part, part.dataset.part), say(part))));
   const title = place.querySelector("h1");
   if (title) document.title = `${title.textContent} · ${document.documentElement.dataset.vault}`;
+}
+
+function gone(text) {
+  isDeleted = true;
+  place.replaceChildren(element("h1", { textContent: text }), element("a", { href: "/lessons", textContent: "To the lessons" }));
 }
 
 place.addEventListener("click", async (event) => {
@@ -19,7 +25,7 @@ place.addEventListener("click", async (event) => {
   const address = `/api/lessons/${place.dataset.id.split("/").map(encodeURIComponent).join("/")}`;
   isDeleted = true; // nothing is asked of a lesson that is about to go
   isDeleted = await tried(() => request(address, { method: "DELETE" }));
-  if (isDeleted) place.replaceChildren(element("h1", { textContent: "It is deleted." }), element("a", { href: "/lessons", textContent: "To the lessons" }));
+  if (isDeleted) gone("It is deleted.");
 });
 
 document.addEventListener("changed", refresh);

@@ -1,13 +1,17 @@
 // The form for a lesson: what is typed becomes its frontmatter and its text.
 
-import { element, request, tried, valuesOf } from "./page.js";
+import { request, tried, valuesOf } from "./page.js";
 
 const form = document.getElementById("new");
 const said = document.getElementById("said");
-let leaving = false;
+let saving = false; // until the page of the lesson is there
 
 // Return the values that the form came with, whatever was typed since.
-const before = () => valuesOf(element("form", { innerHTML: form.innerHTML }));
+function before() {
+  const came = form.cloneNode(true);
+  came.reset();
+  return valuesOf(came);
+}
 
 // Return the values that are others than before.
 function changes() {
@@ -18,16 +22,22 @@ function changes() {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
+  if (saving) return;
+  saving = true;
   said.textContent = "";
   const { id: lesson, seen } = before();
   const body = lesson ? { ...changes(), id: lesson, seen } : valuesOf(form);
   tried(async () => {
     const { id } = await (await request("/page/private/lesson/form", { method: "POST", body })).json();
-    leaving = true;
     location.assign(`/lesson/${id.split("/").map(encodeURIComponent).join("/")}`);
-  }, (text) => { said.textContent = text; });
+  }, (text) => {
+    said.textContent = text;
+    saving = false;
+  });
 });
 
 addEventListener("beforeunload", (event) => {
-  if (!leaving && Object.keys(changes()).length) event.preventDefault();
+  if (!saving && Object.keys(changes()).length) event.preventDefault();
 });
+// The back button leads to the file as it was saved.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
