@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.commands import BIN, run
 from tests.support.conversations import about_redirects
 from tests.support.files import commit, lesson_text, write
 from vault_index import git
+from vault_index.errors import GitError
 
 HEAP = "our build dies with heap out of memory"
 # each setting names a program that leaves a mark; {mark} is the program
@@ -158,6 +160,19 @@ def test_nothing_that_a_repository_names_is_started(
         ("init",),
     ):
         run("lessons", *words, cwd=copied, check=False)
+    assert not marking[1].exists(), marking[1].read_text()
+
+
+@pytest.mark.slow
+def test_a_git_that_does_not_tell_its_settings_is_asked_nothing_else(
+    copied: Path, marking: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = 'case "$*" in *--show-scope*) echo "error: unknown option" >&2; exit 129;; esac\n'
+    write(tmp_path / "old/git", f'#!/bin/sh\n{old}exec {shutil.which("git")} "$@"\n').chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'old'}:{os.environ['PATH']}")
+    assert git.ask(copied, "status") == ""
+    with pytest.raises(GitError, match="unknown option"):
+        git.command(copied, "status")
     assert not marking[1].exists(), marking[1].read_text()
 
 

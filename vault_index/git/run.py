@@ -235,8 +235,11 @@ def _verb(arguments: Sequence[str]) -> str:
 
 
 def _settings(folder: Path) -> list[Setting]:
-    """Return all settings of git, and where each is from; git 2.26 or newer tells."""
-    _, listed, _ = _run(folder, top_of(folder), ["config", "--list", "-z", "--show-scope"])
+    """Return all settings of git, and where each is from; OSError where git tells none: before 2.26."""
+    words = ["config", "--list", "-z", "--show-scope"]
+    status, listed, errors = _run(folder, top_of(folder), words)
+    if status:  # programs that they name would run
+        raise OSError(errors.partition("\n")[0])
     fields = os.fsdecode(listed).split("\0")
     return [
         Setting(scope, *entry.partition("\n")[::2])
