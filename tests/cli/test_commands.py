@@ -201,12 +201,8 @@ def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
     assert again.err == f"note: lessons/dev/the-heap.md{said.partition('heap.md')[2]}{said}"
     (vault.lessons_dir / "web/the-heap.md").unlink()
     assert not lessons(vault, "add", "--title", "A heap", "--text", "Lower it.").err
-    titled = [
-        line
-        for line in lessons(vault, "check", env={"LESSONS_EMBEDDER": "none"}).out.splitlines()
-        if "same-title" in line
-    ]
-    assert titled == [
+    checked = lessons(vault, "check", env={"LESSONS_EMBEDDER": "none"}).out
+    assert [line for line in checked.splitlines() if "same-title" in line] == [
         f"lessons/{one}:1: same-title: warning: it has the title of lessons/{other}, too: "
         "say how they differ"
         for one, other in (("dev/the-heap.md", "ops/heap.md"), ("ops/heap.md", "dev/the-heap.md"))

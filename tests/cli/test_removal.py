@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.support.commands import run
@@ -32,22 +34,23 @@ def test_everything_is_listed_and_removed(make_vault: MakeVault) -> None:
     assert not home.exists()
     assert not (root / ".vault_index").exists()
     assert not list((root / ".githooks").glob("*"))
-    assert not agents.AGENTS["codex"].place(None).exists() or not agents.AGENTS["codex"].runs_hooks(
-        agents.AGENTS["codex"].place(None)
-    )
+    assert not agents.AGENTS["codex"].runs_hooks(agents.AGENTS["codex"].place(None))
     for key in ("core.hooksPath", "merge.lessons.driver", "lessons.program"):
         assert run("git", "config", key, cwd=root, check=False).out == ""
     assert (root / "lessons/ops/heap.md").is_file()
     assert "nothing of this product is here\n" in run("lessons", "uninstall", "--all", cwd=root).out
 
 
-def test_what_is_in_the_repository_stays_for_the_team(make_vault: MakeVault) -> None:
+def test_what_is_in_the_repository_stays_for_the_team(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = make_vault({"heap.md": lesson_text("Heap", "Raise it.")}).root
+    (root / ".vault_index").mkdir()
+    monkeypatch.setattr(shutil, "rmtree", lambda at: (at / "gone").stat())
     run("lessons", "init", root, cwd=root)
     run("git", "add", "-A", cwd=root)
     run("git", "commit", "-q", "--no-verify", "-m", "start", cwd=root)
     done = run("lessons", "uninstall", "--all", "-y", cwd=root)
-    assert (
-        "note: .githooks, .gitattributes and .gitignore stay: your repository has them" in done.err
-    )
+    assert f"warning: left: {root / '.vault_index'}: the index: " in done.err
+    assert "note: .githooks, .gitattributes and .gitignore stay: your repository" in done.err
     assert run("git", "status", "--porcelain", cwd=root).out == ""

@@ -15,6 +15,7 @@ from vault_index.lesson.file import KEYS, LessonFile, names_keys
 from vault_index.lesson.frontmatter import brief, metadata_of, oddities, own_of
 from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, moment, words
 from vault_index.text import failure
+from vault_index.text.blocks import one_line
 
 HEAD = "frontmatter"
 GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
@@ -190,7 +191,7 @@ def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:
         yield Finding(shown, 1, "empty", "there is no text: say what was learned")
     for lesson in lessons:
         if len(lesson.text) > GIANT_CHARS:
-            size = f"{lesson.title!r:.60} has {len(lesson.text):,} characters"
+            size = f"{one_line(lesson.title, 60)!r} has {len(lesson.text):,} characters"
             hint = "an agent gets the first few hundred words; split it into lessons"
             yield Finding(shown, 1, "giant", f"{size}: {hint}", WARNING)
 

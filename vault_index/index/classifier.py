@@ -30,6 +30,7 @@ from vault_index.lesson.category import (
     prefixes,
 )
 from vault_index.store import filters
+from vault_index.text.blocks import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -244,8 +245,8 @@ class Classifier:
             return f"like the name of {first}"
         nearness = cosines[self._member[best] > 0]
         lessons = "1 lesson" if count == 1 else f"{count} lessons"
-        nearest = self._titles[int(cosines.argmax())]
-        return f"up to {nearness.max():.0%} like the {lessons} of {first}, and like {nearest!r:.60}"
+        nearest = one_line(self._titles[int(cosines.argmax())], 60)
+        return f"up to {nearness.max():.0%} like the {lessons} of {first}, and like {nearest!r}"
 
     def _branch(self, shares: Sequence[float]) -> tuple[CategoryPath, float]:
         """Return the deepest branch that is likely enough with all below it, and its share; or ""."""

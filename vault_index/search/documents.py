@@ -13,6 +13,7 @@ from vault_index.index.derived import CATEGORY, DOCUMENT
 from vault_index.lesson import category, passages
 from vault_index.lesson.category import COURSES
 from vault_index.store import filters
+from vault_index.text.blocks import one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -179,7 +180,7 @@ def resolve(vault: Vault, name: str, *, for_agent: bool = False) -> Document:
     least = MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
     if ranked and ranked[0].likeness >= least:
         return ranked[0]
-    some = ", ".join(f"{place.title!r:.60}" for place in ranked[:SHOWN])
+    some = ", ".join(repr(one_line(place.title, 60)) for place in ranked[:SHOWN])
     hint = f"name one of the nearest: {some}" if some else "name a lesson of several passages"
     raise VaultError(f"no document or category is called {name!r}", hint)
 

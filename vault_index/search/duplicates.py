@@ -20,6 +20,7 @@ from vault_index.search import entries
 from vault_index.store import filters
 from vault_index.store.reader import Reader, once
 from vault_index.store.schema import RECIPE
+from vault_index.text.blocks import one_line
 from vault_index.vault import shown
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Find
         like = next((each for each in near if each[1]["path"] != shown(path)), None)
         if like:
             cosine, row = like
-            like_it = f"{cosine:.0%} like {row['path']} ({row['title']!r:.60})"
-            message = f"{lesson.title!r:.60} is {like_it}: add to that one instead?"
+            like_it = f"{cosine:.0%} like {row['path']} ({one_line(row['title'], 60)!r})"
+            message = f"{one_line(lesson.title, 60)!r} is {like_it}: add to that one instead?"
             yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
         elif other := titles.get(_title_key(first), set()) - {shown(path)}:
             message = f"it has the title of {min(other)}, too: say how they differ"

@@ -44,8 +44,8 @@ def run(*, purge: bool, yes: bool) -> None:
     for step in steps:
         try:
             step.remove()
-        except VaultError as error:
-            asking.note(f"warning: left: {step.what}: {error.message}")
+        except (VaultError, OSError) as error:  # of a folder that nobody may write
+            asking.note(f"warning: left: {step.what}: {error}")
     if steps:
         output.say(f"removed; lessons stay{'' if purge else f', and so does {home} (see --purge)'}")
     if plugin := agents.enabled_by(Path.cwd()):
