@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from vault_index.errors import GitError
 from vault_index.git.dotgit import cut_of, top_of
-from vault_index.git.run import SUBMODULE, ask, ask_bytes, command
+from vault_index.git.run import SUBMODULE, ask, ask_bytes
 from vault_index.hotpath import index_files
 
 _ORDINARY = "100"  # how the mode of a file begins that is no link
+_BATCH = 25  # files of which git prints the content, or the patch, at once
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
 
 
@@ -248,22 +249,29 @@ def outgoing(
     )
     if top and not log and count(folder, *commits):
         raise GitError("git log: the commits to push could not be read", "git fsck")
-    seen: set[tuple[str, str]] = set()
+    made: dict[tuple[str, str], str] = {}
     for change in name_changes(log):
-        path, blob = change.path, change.blob
-        if wanted(path) and change.mode != SUBMODULE and (path, blob) not in seen:
-            seen.add((path, blob))
-            content = ask_bytes(top, _AS_PUSHED, "cat-file", "blob", blob)
-            if not content and ask(top, _AS_PUSHED, "cat-file", "-s", blob) != "0":
+        if wanted(change.path) and change.mode != SUBMODULE:
+            made.setdefault((change.path, change.blob), change.said)
+    every = list(made.items())
+    for at in range(0, len(every), _BATCH):
+        some = every[at : at + _BATCH]
+        read = _blobs(folder, [blob for (_, blob), _ in some], _AS_PUSHED)
+        for ((path, blob), commit), content in zip(some, read, strict=True):
+            if content is None:
                 raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
-            yield change.said, path, content
+            yield commit, path, content
 
 
-def messages(folder: Path, commits: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield (commit, message) of some commits. Raises GitError where git does not answer."""
-    how = (_AS_PUSHED, "log", "-1", "--no-show-signature", "--format=%B")
-    for commit in commits:
-        yield commit, command(folder, *how, commit, "--")
+def messages(folder: Path, commits: Collection[str]) -> list[tuple[str, str]]:
+    """Return (commit, message) of some commits. Raises GitError where git does not answer."""
+    how = (_AS_PUSHED, "log", "--no-walk", "--stdin", "-z", "--format=%H%n%B")
+    lines = "".join(f"{commit}\n" for commit in commits)
+    printed = os.fsdecode(ask_bytes(top_of(folder), *how, stdin=lines)) if commits else ""
+    read = dict(each.split("\n", 1) for each in printed.split("\0") if each)
+    if read.keys() != set(commits):
+        raise GitError("git log: the messages to push could not be read", "git fsck")
+    return list(read.items())
 
 
 # Who vouches for the text of a file: what git has of it, and who committed that.
@@ -313,12 +321,13 @@ def staged_contents(top: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
     return [bytes(limit + 1) if blob in long else read[blob] or b"" for blob in blobs]
 
 
-def _blobs(folder: Path, names: Sequence[str]) -> list[bytes | None]:
+def _blobs(folder: Path, names: Sequence[str], *options: str) -> list[bytes | None]:
     """Return the contents of blobs, by any names that git takes; None for another name."""
     if not names:
         return []
     lines = "".join(f"{name}\n" for name in names)
-    out = ask_bytes(top_of(folder), "cat-file", "--batch", folder=folder, stdin=lines)
+    words = (*options, "cat-file", "--batch")
+    out = ask_bytes(top_of(folder), *words, folder=folder, stdin=lines)
     blobs: list[bytes | None] = []
     at = 0
     for _ in names:
@@ -376,7 +385,6 @@ MAX_FILES = 5_000  # whose lines are counted
 MAX_UNTRACKED = 500  # that are read
 MAX_REFLOG = 5_000  # entries
 MAX_COMMITS = 200  # whose messages are read
-_BATCH = 25  # files of which git prints the patch at once
 _EMPTY = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
