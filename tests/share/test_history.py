@@ -38,6 +38,7 @@ def test_log_tells_who_when_and_why_and_follows_a_rename(make_vault: MakeVault) 
 
 def test_log_of_a_section_has_the_commits_that_changed_it(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": "## Lesson: One\nFirst.\n\n## Lesson: Two\nSecond.\n"})
+    assert run("lessons", "log", "a#one", "--json", cwd=vault.root).json == []
     commit(vault.root, "both")
     write(vault.lessons_dir / "a.md", "## Lesson: One\nFirst.\n\n## Lesson: Two\nChanged.\n")
     commit(vault.root, "the second")

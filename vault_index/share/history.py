@@ -44,7 +44,7 @@ def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> li
     if "#" in lesson_id:
         slug = lesson_id.partition("#")[2]
         texts = [_section(version.content, version.path, slug) for version in versions]
-        pairs = zip(versions, texts, [*texts[1:], None], strict=True)
+        pairs = zip(versions, texts, [*texts, None][1:], strict=True)
         versions = [
             version
             for version, text, before in pairs
