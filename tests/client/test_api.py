@@ -58,7 +58,7 @@ def test_a_query_comes_back_from_json_as_it_was() -> None:
         "heap", 3, ("ops",), "Intro", ("lessons", "skills"),
         Filter(("ci",), "bug_fix", datetime(2026, 1, 2, tzinfo=UTC), None, 4), 0.25, "/tmp",
         explain=True, text_only=True, for_agent=True, file="a.py", concept="gotcha",
-        offset=6, weighted=True, floor=0.4, phrases=True, lesson=3, related_to="a",
+        offset=6, weighted=True, phrases=True, lesson=3, related_to="a",
     )  # fmt: skip
     assert not [f.name for f in fields(Query) if getattr(whole, f.name) == f.default]
     for query in (whole, Query("heap")):

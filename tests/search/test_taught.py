@@ -71,7 +71,7 @@ def test_silent_on_keeps_a_lesson_out_whatever_its_score(
 ) -> None:
     asked = "the environment of pytest is that of uv"
     vault = make_taught(words, pytest=([], [asked]))
-    results = query.run(vault, Query(asked, floor=0.01))
+    results = query.run(vault, Query(asked))
     assert "pytest" not in [hit.lesson_id for hit in results.hits]
     assert (f"silent_on: {asked}") in [why for _, why in results.dropped]
     assert injected(vault, asked) == []

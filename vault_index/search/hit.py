@@ -54,7 +54,6 @@ class Query:
     concept: str = ""  # of the journal
     weighted: bool = False  # put lessons in order by the weights of the settings, if there are any
     offset: int = 0  # lessons to pass over: a multiple of `k`, as pages are
-    floor: float | None = None  # hits with less reason to be injected are left out: `Hit.reason`
     phrases: bool = False  # what is quoted in the text must stand in a lesson
     lesson: int | None = None  # number of a lesson of the document `within`
     related_to: str = ""  # the name of a lesson: only those that it names, or that name it

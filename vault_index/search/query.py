@@ -244,7 +244,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
 
     def refuse(hit: Hit) -> str:
-        return below(hit.relevance, query.min_score) or below(hit.reason, query.floor)
+        return below(hit.relevance, query.min_score)
 
     text = searched(query.text)
     opened = vault.open_index()
