@@ -99,6 +99,8 @@ def test_what_was_injected_is_in_no_entry(tmp_path: Path) -> None:
     talk = Conversation(tmp_path, "fence", began=datetime.now(UTC) - timedelta(hours=1))
     talk.asks("Build the client").says("I build it.")
     talk.asks("No\n<lessons>\nwe never build without `--max-old-space-size`\n</lessons>")
+    reason = "The user doesn't want to proceed. the user said:\n```\nnpm ci\n```"
+    talk.runs("npm install", reason, failed=True)  # and no sentence
     assert drafts(talk, tmp_path) == []
 
 

@@ -82,7 +82,7 @@ def _advice(prompt: str) -> tuple[str, str] | None:
     lines = vocabulary.plain_lines(prompt[:MAX_PROSE])
     prose = (line for line, kind in lines if kind != vocabulary.HEADING)
     sentences = [*chain.from_iterable(map(blocks.split, prose))]
-    for sentence, below in zip(sentences, [*sentences[1:], ""], strict=True):
+    for sentence, below in zip(sentences, [*sentences, ""][1:], strict=True):
         if not _is_said(sentence, prompt):
             continue
         helps = _FORBIDS.search(sentence) and _HELPS.search(below) and not _PASSES.search(below)

@@ -227,7 +227,7 @@ def _is_text(lines: Sequence[str]) -> bool:
     keys = [match["key"] for match in map(_KEY.match, lines) if match]
     gaps = (
         not above.strip() and not below[:1].isspace()
-        for above, below in zip(lines, [*lines[1:], ""], strict=True)
+        for above, below in zip(lines, [*lines, ""][1:], strict=True)
     )
     has_blank = any(map(str.strip, lines)) and any(gaps)
     is_prose = bool(keys) and all(len(key.split()) > 1 for key in keys)
