@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -231,7 +232,8 @@ def open_vault(
         refuse_breaks(config.home)
         return Vault(Path(root), config)
     if named := path or environ.get("LESSONS_VAULT"):
-        raise NoVaultError(f"no vault at {named}", f"make one: lessons init {named}")
+        make = f"make one: lessons init {shlex.quote(str(named))}"
+        raise NoVaultError(f"no vault at {named}", make)
     chosen = load(environ=environ).vault
     where = f" (and none at {chosen}, the default)" if chosen else ""
     raise NoVaultError(

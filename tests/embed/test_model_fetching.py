@@ -151,9 +151,9 @@ def test_who_says_to_stay_off_the_network_is_obeyed(
 def test_status_says_how_it_stands(team: Vault, own_world: Path, record: Path) -> None:
     assert "run `lessons model fetch`" in embedder_line(team.root)
     write(record, "the hub is on fire\n")
-    then = time.time() - 12 * 60 - 5
+    then = time.time() - 30
     os.utime(record, (then, then))
-    assert "the last attempt failed 12 minutes ago: the hub is on fire" in embedder_line(team.root)
+    assert " seconds ago: the hub is on fire" in embedder_line(team.root)
     lock = os.open(download.lock_file(own_world), os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     assert "the model is being fetched" in embedder_line(team.root)

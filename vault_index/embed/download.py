@@ -22,6 +22,7 @@ from vault_index import files
 from vault_index.embed import minilm
 from vault_index.errors import ModelError, WriteError
 from vault_index.hotpath import index_files
+from vault_index.text.words import ago
 
 if TYPE_CHECKING:
     from vault_index.config import Config
@@ -245,7 +246,7 @@ class State:
             return f"run `lessons model fetch --from FILE.whl`; {self.reason} is set"
         text = "run `lessons model fetch`"
         if self.state == FAILED:
-            text += f"; the last attempt failed {(self.seconds or 0) // 60} minutes ago"
+            text += f"; the last attempt failed {ago(self.seconds or 0)}"
             text += f": {self.reason}" if self.reason else ""
         return text
 

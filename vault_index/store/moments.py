@@ -110,15 +110,6 @@ def window(began: str | None, ended: str | None = None) -> dict[str, Any]:
     return {"since": first, "until": until(ended) if ended else ""}
 
 
-def ago(seconds: float) -> str:
-    """Return how long ago something was, such as "5 minutes ago"."""
-    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size:.0f} {unit} ago"
-    whole = round(max(0, seconds))
-    return f"{whole} second{'' if whole == 1 else 's'} ago"
-
-
 def local(at: str, form: str = TO_MINUTES) -> str:
     """Return a moment of ISO 8601 as a local time; any other text as it is."""
     try:

@@ -102,6 +102,14 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def ago(seconds: float) -> str:
+    """Return how long ago something was, such as "5 minutes ago"."""
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size:.0f} {unit} ago"
+    return f"{count(round(max(0, seconds)), 'second')} ago"
+
+
 def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
     """Return the name nearest to a mistyped one; "" if all are less like it than `least`, 0 to 1."""
     import difflib

@@ -19,9 +19,8 @@ from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.errors import VaultError
 from vault_index.search.hit import percent_of
-from vault_index.store import moments
 from vault_index.text.blocks import shorten_line
-from vault_index.text.words import count
+from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
     from vault_index.api.injection import Injection, Rated, Taught
@@ -387,10 +386,10 @@ def last_command(number: int) -> options.Answers:
         return
     now = datetime.now(UTC)
     for place, record in enumerate(records, start=1):
-        ago = (now - datetime.fromisoformat(record.time)).total_seconds()
+        passed = (now - datetime.fromisoformat(record.time)).total_seconds()
         text = shorten_line(record.text, PROMPT_CHARS) if record.text else NOT_KEPT
         did = {"error": "failed: ", "file": "edited: "}.get(record.kind, "")
-        output.row(f"{place}. ", output.styled(moments.ago(ago), dim=True), f"  {did}{text}")
+        output.row(f"{place}. ", output.styled(ago(passed), dim=True), f"  {did}{text}")
         for line in _got(record, place):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")

@@ -141,10 +141,7 @@ def show_model() -> None:
 
     folder = download.folder(config.home_folder())
     if not download.is_ready(config.home_folder()):
-        output.say(f"{minilm.NAME}: not here; get it with `lessons model fetch`")
-        now = download.state(config.home_folder())
-        if now.state != download.MISSING and (now.reason or now.state == download.FETCHING):
-            output.say(str(now))
+        output.say(f"{minilm.NAME}: not here; {download.state(config.home_folder())}")
         return
     size = sum(file.stat().st_size for file in folder.iterdir())
     output.say(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")

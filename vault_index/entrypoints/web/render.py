@@ -26,7 +26,7 @@ from vault_index.features import FEATURES
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
 from vault_index.text.quote import visible
-from vault_index.text.words import count
+from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -131,7 +131,7 @@ def _ago(at: str | datetime | None) -> Markup:
     except ValueError:
         return escape(at)
     seconds = (datetime.now(UTC) - moment.astimezone()).total_seconds()
-    recent = moments.ago(seconds) if seconds >= SECONDS else "just now"
+    recent = ago(seconds) if seconds >= SECONDS else "just now"
     text = recent if seconds < LONG_AGO else f"{moment.day} {moment:%b %Y}"
     exact = moments.local(at, moments.TO_SECONDS)
     return Markup('<time datetime="{}" title="{}">{}</time>').format(at, exact, text)

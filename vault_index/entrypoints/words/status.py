@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import features
 from vault_index.search.hit import percent_of
 from vault_index.store import moments
-from vault_index.text.words import count
+from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
     from vault_index.config import Setting
@@ -56,7 +56,7 @@ def _index(index: IndexState, lessons: int) -> Iterator[str]:
         yield f"index      {index.error}"
         return
     held = f"{count(lessons, 'lesson')} in {count(index.files, 'file')}"
-    size, age = f"{index.bytes / 1e6:.1f} MB", moments.ago(index.age_seconds)
+    size, age = f"{index.bytes / 1e6:.1f} MB", ago(index.age_seconds)
     yield f"index      {held}, {size}, written {age}"
     yield f"floor      {_floors(index)}"
 
