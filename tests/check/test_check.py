@@ -189,7 +189,8 @@ def test_what_is_no_lesson(make_vault: MakeVault, tmp_path: Path) -> None:
     vault = make_vault({"a.md": lesson_text("A", "Text.")})
     write(tmp_path / "other.md", "Text.")
     ran = run("lessons", "check", tmp_path / "other.md", cwd=vault.root, check=False)
-    assert ran.err == f"Error: {tmp_path}/other.md: not in the vault {vault.root}\n"
+    line = f"Error: {tmp_path}/other.md: not in the vault {vault.root}\n"
+    assert ran.err == f"{line}Try: name files of it, or --vault\n"
 
 
 # before a commit
