@@ -149,7 +149,7 @@ def application(
         version=version("lessons-vault"),
         docs_url=None,  # whose script is on another host: `docs_routes`
         redoc_url=None,
-        responses={"4XX": {"model": refusal.RefusedRequest, "description": "Refused"}},
+        responses={"4XX": {"model": refusal.REFUSED, "description": "Refused"}},
         redirect_slashes=False,
         lifespan=_limited,
     )

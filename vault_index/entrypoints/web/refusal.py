@@ -6,7 +6,6 @@ A browser that opens the address of a page gets the same as a page.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from vault_index import errors
 from vault_index.entrypoints import bug
-from vault_index.entrypoints.web.fields import no_field
+from vault_index.entrypoints.web.fields import answer_form, no_field
 
 # the first status with a kind that an error is of
 STATUSES: dict[int, tuple[type[errors.VaultError], ...]] = {
@@ -30,14 +29,7 @@ STATUSES: dict[int, tuple[type[errors.VaultError], ...]] = {
 SHOWN_PROBLEMS = 5
 FIELDS_HINT = "see `/openapi.json` for the fields"
 NOTED = "noted by the application"
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedRequest:
-    """A request that is not answered: why, and what to do."""
-
-    error: str
-    hint: str
+REFUSED = answer_form("RefusedRequest", error=(str, ...), hint=(str, ...))
 
 
 class Refusal(Exception):
