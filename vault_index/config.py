@@ -330,7 +330,8 @@ def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
         raise SettingsError(f"{path}: not TOML: {error}", "correct or remove the file") from None
     except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+        why = f"{path}: cannot be read: {error.strerror}"
+        raise SettingsError(why, "make it a file that you may read") from None
 
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:

@@ -151,10 +151,15 @@ def test_a_reader_that_leaves_early_is_no_error(make_vault: MakeVault) -> None:
     assert ran.err.removeprefix(NO_MODEL) == ""
 
 
-def test_what_is_not_text_is_refused(make_vault: MakeVault) -> None:
-    for words in (["search", "heap", "--tag", "\udcff"], ["journal", "show", "\udcff"]):
-        ran = lessons(make_vault(), *words, check=False)
-        assert (ran.code, ran.out, "is not text in UTF-8" in ran.err) == (2, "", True)
+def test_what_no_verb_names_is_said_all_the_same(make_vault: MakeVault) -> None:
+    root = make_vault().root
+    for line, code, says in (
+        (r"$0 search heap --tag $(printf '\377')", 2, "is not text in UTF-8"),
+        ("mkdir x && cd x && rmdir ../x && $0 list", 1, "the current folder is gone"),
+        ("$0 categories --json > /dev/full", 1, "the output cannot be written: No space left"),
+    ):
+        ran = run("sh", "-c", line, BIN / "lessons", cwd=root, check=False)
+        assert (ran.code, ran.out, says in ran.err) == (code, "", True)
 
 
 def test_how_many_is_n_yes_is_y_and_a_share_is_a_percentage_everywhere() -> None:

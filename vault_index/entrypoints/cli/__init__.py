@@ -6,6 +6,7 @@ answers in under a tenth of a second.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -174,6 +175,14 @@ class _Group(click.Group):
         except BrokenPipeError:  # `lessons list | head`
             sys.stderr.close()
             ctx.exit(0)
+        except OSError as error:  # of what no verb names
+            if error.errno == errno.ENOSPC:
+                output.error(f"the output cannot be written: {error.strerror}", "free some space")
+            elif _has_folder():
+                raise
+            else:
+                output.error("the current folder is gone", "cd to another one")
+            ctx.exit(1)
 
 
 def refuse_stranger(packages: Path) -> None:
@@ -186,6 +195,13 @@ def refuse_stranger(packages: Path) -> None:
             f"{info.stem}, another project of the same module name, is in {packages}",
             "run `pip uninstall vault-index`, then install lessons-vault again",
         )
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _say_bug(error: BaseException | None) -> None:

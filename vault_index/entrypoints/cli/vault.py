@@ -258,7 +258,8 @@ def status_command(check: bool) -> options.Answers:
 def _print_troubles(troubles: Sequence[Trouble]) -> None:
     for trouble in troubles:
         output.say(f"{trouble.about:<9}", trouble.what)
-        output.say("   ", output.styled(trouble.fix, bold=True))
+        if trouble.fix:
+            output.say("   ", output.styled(trouble.fix, bold=True))
 
 
 # `lessons watch`.
