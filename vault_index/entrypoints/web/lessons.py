@@ -52,7 +52,6 @@ from vault_index.lesson.parse import TYPES
 from vault_index.search import hit as searches
 from vault_index.search.documents import Course
 from vault_index.search.hit import NOT_IN_JSON, Hit, HitList, WholeEntry
-from vault_index.text.quote import visible
 
 
 async def one_at_a_time(client: Client) -> AsyncIterator[None]:
@@ -485,7 +484,7 @@ def patch(client: Client, id: LessonId, commit: Annotated[Id, Query()]) -> HTMLR
     text = client.ask(api.lesson.diff(id=id, commit=commit), status=404)
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
-    changed = [visible(line) for line in lines[first:] if line]
+    changed = [line for line in lines[first:] if line]
     left_out = max(0, len(changed) - MAX_PATCH)
     return fragment("diff.html", lines=changed[:MAX_PATCH], left_out=left_out)
 

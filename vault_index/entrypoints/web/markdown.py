@@ -82,7 +82,7 @@ def excerpt_of(text: str, chars: int, marked: re.Pattern[str] | None, title: str
 
     A heading that repeats the title is left out.
     """
-    tokens = _parser().parse(visible(text[: 10 * MAX_PROSE]), {})
+    tokens = _parser().parse(text[: 10 * MAX_PROSE], {})
     blocks = [" ".join(_words_of(token).split()) for token in tokens if token.content.strip()]
     plain = " ".join(block for block in blocks if block != title)
     match = marked.search(plain) if marked else None
@@ -199,7 +199,7 @@ def _coloured(code: str, language: str) -> str:
 
 def with_marks(text: str, marked: re.Pattern[str] | None, mark: Mark = _highlight) -> Markup:
     """Return a text as HTML with what matches in a mark of its own."""
-    html, end = "", 0
+    text, html, end = visible(text), "", 0
     for match in marked.finditer(text) if marked else ():
         html += f"{escape(text[end : match.start()])}{mark(match)}"
         end = match.end()

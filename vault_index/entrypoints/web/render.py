@@ -1,4 +1,4 @@
-"""Templates -> responses. All values are escaped, and a strict content policy holds what is missed.
+"""Templates -> responses. All values are escaped and visible, and a strict policy holds what is missed.
 
 The page itself holds all that the first paint waits for: our own style sheets, and the script that takes
 the scheme. The policy has their hashes, so nothing else between tags is a style or a script.
@@ -64,6 +64,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__, "templates"),
         autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # `|e` is exact
         undefined=StrictUndefined,
         auto_reload=False,  # a server goes on with its version after an upgrade
         trim_blocks=True,
@@ -90,7 +91,7 @@ _shown: ContextVar[Shown] = ContextVar("shown")  # each request has it: see With
 def shown_vault(name: str) -> Shown:
     """Return a vault's name as it is shown, and its colour."""
     number = hashlib.sha256(name.encode("utf-8", "replace")).digest()[0]
-    return Shown(visible(name.encode("utf-8", "replace").decode()), COLOURS[number % len(COLOURS)])
+    return Shown(name.encode("utf-8", "replace").decode(), COLOURS[number % len(COLOURS)])
 
 
 class WithName:
