@@ -127,13 +127,6 @@ def test_no_planted_secret_passes() -> None:
     assert missed == []
 
 
-def test_a_secret_is_found_in_frontmatter_and_never_printed() -> None:
-    value = SECRETS[0].split()[-1].rstrip(".")
-    (found,) = check.of_text(check.Candidate("a.md", f"---\nsource: {value}\n---\nText\n".encode()))
-    assert (found.line, found.rule) == (2, "secret")
-    assert value not in str(found)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["never send the base64 run you ", "mysql curl docker login "])
 def test_a_line_without_end_is_checked_all_the_same(words: str) -> None:

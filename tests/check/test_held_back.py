@@ -10,8 +10,7 @@ import pytest
 from tests.support.commands import lessons
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
-from vault_index import api, check, client, state
-from vault_index.errors import VaultError
+from vault_index import check, state
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search.entries import withheld
@@ -55,20 +54,6 @@ def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
     assert f"hooks leave it out; {COMMAND}" in checked.stdout
     findings = json.loads(lessons("check", "--json").stdout)
     assert {each["severity"] for each in findings if each["holds"]} == {check.WARNING}
-
-
-def test_no_agent_looks_it_up_before_it_is_confirmed(team: Vault) -> None:
-    def by_itself() -> list[str]:
-        answer = client.ask(team, api.learn.search(query=PROMPT, limit=5))
-        return [hit.lesson_id for hit in answer.hits]
-
-    get = api.learn.get(name="ops/zebra")
-    assert by_itself() == []
-    with pytest.raises(VaultError, match=f"kept from agents: .*{COMMAND}"):
-        client.ask(team, get)
-    lessons("check", "--confirm", "zebra")
-    assert by_itself() == ["ops/zebra"]
-    assert client.ask(team, get).entry == api.lesson.show(name="ops/zebra").answer(team)
 
 
 def test_confirming_releases_it_at_the_next_prompt(team: Vault) -> None:

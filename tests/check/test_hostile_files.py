@@ -5,7 +5,6 @@ Limits are of processor time and memory, held by the system: a busy machine chan
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from tests.support.amounts import amount
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import write
 from tests.support.places import REPO
 from vault_index import check
 from vault_index.errors import LessonError
@@ -145,19 +144,3 @@ def test_a_rule_that_takes_too_long_is_a_finding(monkeypatch: pytest.MonkeyPatch
     found = check.of_text(check.Candidate("a.md", b"Text.\n"), seconds=0.3)
     assert [(one.rule, one.severity) for one in found] == [("not-checked", check.ERROR)]
     assert "secrets" in found[0].message
-
-
-@pytest.mark.slow
-def test_a_commit_of_hostile_files_ends(make_vault: MakeVault) -> None:
-    """Use the cheapest of each kind: the test above holds what every file costs."""
-    vault = make_vault({"good.md": lesson_text("Heap", "Raise the heap.")})
-    names = ("alias bomb in title", "deep lists", "a tag of Python", "one line", "spaces", "nul")
-    for number, name in enumerate(names):
-        write(vault.lessons_dir / f"hostile{number}.md", FILES[name])
-    run("git", "add", "-A", cwd=vault.root)
-    words = ("check", "--staged", "--json")
-    ran = run("lessons", *words, cwd=vault.root, check=False)
-    assert ran.code == 1
-    paths = {one["path"] for one in json.loads(ran.out)}
-    assert "lessons/hostile0.md" in paths
-    assert "lessons/good.md" not in paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import pty
 import re
@@ -182,3 +183,16 @@ def test_a_server_that_waits_for_an_agent_says_so_to_a_person(team: Vault) -> No
     assert process.returncode == -signal.SIGINT
     os.close(own)
     os.close(its)
+
+
+def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:
+    value = "\x1b]52;c;ZXZpbA==\x07\x9b31m\u202e\u2066\r\x7f\u2028\U000e0041\u200d\ud800ä\n"
+    output.json([value])
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == [value]
+    assert re.fullmatch(r"[ -~\n]*ä[ -~\n]*", printed)
+
+
+def test_a_style_is_ours_and_its_text_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say("a\nb\x1b[0m", output.styled("c\x1b]0;t\x07", bold=True))
+    assert capsys.readouterr().out == "a\\nb\\x1b[0mc\\x1b]0;t\\x07\n"

@@ -222,11 +222,3 @@ def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
     }
     (item,) = import_lessons.plan(vault, json_lines([hidden])).items
     assert item.verdict == "secret"
-
-
-def test_nothing_is_written_through_a_link(vault: Vault, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (vault.lessons_dir / "db").symlink_to(tmp_path / "out")
-    planned = import_lessons.plan(vault, json_lines(LINES[1:2]))
-    assert planned.to_write == []
-    assert "is a link" in planned.problems[0]

@@ -3,7 +3,6 @@ starts one: the list is walked, each entry with a program that leaves a mark."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -11,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import BIN, run
-from tests.support.conversations import about_redirects
 from tests.support.files import commit, lesson_text, write
 from vault_index import git
 from vault_index.errors import GitError
 
-HEAP = "our build dies with heap out of memory"
 # each setting names a program that leaves a mark; {mark} is the program
 SETTINGS = {
     "filter.evil.clean": "{mark}",
@@ -91,18 +88,19 @@ def marking(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def copied(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
-    """A vault that came with its `.git/config`, and with hooks and attributes for each setting."""
-    program, _ = marking
-    root = tmp_path / "copied"
-    run("git", "init", "-q", "-b", "main", root, cwd=tmp_path)
+    return copied_vault(tmp_path / "copied", marking[0])
+
+
+def copied_vault(root: Path, program: Path, message: str = "a change") -> Path:
+    """Make a vault of lessons that came with `.git/config`, and with hooks and attributes for each."""
+    run("git", "init", "-q", "-b", "main", root, cwd=root.parent)
     write(root / "lessons/vault.toml", "")
-    write(root / "lessons/heap.md", lesson_text("Heap", f"When {HEAP}, raise the heap."))
     write(root / "lessons/stage.md", lesson_text("Stage", "Run `deploy/stage.sh` with the VPN."))
     write(root / "deploy/stage.sh", "ssh stage\n")
-    run("git", "init", "-q", root / "sub", cwd=tmp_path)
+    run("git", "init", "-q", root / "sub", cwd=root.parent)
     write(root / "sub/a", "a\n")
     commit(root / "sub")
-    commit(root)
+    commit(root, message)
     (root / "deploy/stage.sh").unlink()  # which a lesson cites
     later = {f"GIT_{who}_DATE": "2030-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")}
     run("git", "commit", "-q", "-a", "-m", "no script", cwd=root, env=later)
@@ -119,48 +117,9 @@ def copied(tmp_path: Path, marking: tuple[Path, Path]) -> Path:
         for key, value in SETTINGS.items():
             text = value.format(mark=program, hooks=hooks)
             run("git", "config", "--local", key, text, cwd=where)
-    for file in (root / "lessons/heap.md", root / "sub/a"):  # git must look into it
+    for file in (root / "lessons/stage.md", root / "sub/a"):  # git must look into it
         os.utime(file, (1_800_000_000, 1_800_000_000))
     return root
-
-
-@pytest.mark.slow
-def test_the_list_is_one_of_programs_that_git_would_start(
-    copied: Path, marking: tuple[Path, Path]
-) -> None:
-    run("git", "status", cwd=copied, check=False)
-    assert marking[1].exists(), "else what follows shows nothing"
-
-
-@pytest.mark.slow
-def test_nothing_that_a_repository_names_is_started(
-    copied: Path, marking: tuple[Path, Path], own_world: Path
-) -> None:
-    write(own_world / "config.toml", 'trusted_authors = ["ada@example.org"]\nfloor = 0.0\n')
-    write(own_world / "journal" / "recorded", "*\n")
-    about_redirects(copied)
-    run("lessons", "index", cwd=copied)
-    assert "deploy/stage.sh was removed" in run("lessons", "check", "--stale", cwd=copied).out
-    for name in ("SessionStart", "UserPromptSubmit"):
-        event = {"hook_event_name": name, "prompt": HEAP, "cwd": str(copied), "session_id": "s"}
-        run("lessons-hook", cwd=copied, stdin=json.dumps(event))
-    for words in (
-        ("status",),
-        ("log", "heap"),
-        ("check",),
-        ("check", "--staged"),
-        ("check", "--against", "HEAD"),
-        ("learn", "--commit", "HEAD", "--dry-run"),
-        ("journal", "import"),
-        ("learn", "--session", "last", "--dry-run"),
-        ("show", "--at", "HEAD", "heap"),
-        ("search", "heap"),
-        ("list",),
-        ("sync",),
-        ("init",),
-    ):
-        run("lessons", *words, cwd=copied, check=False)
-    assert not marking[1].exists(), marking[1].read_text()
 
 
 @pytest.mark.slow
@@ -179,30 +138,8 @@ def test_a_git_that_does_not_tell_its_settings_is_asked_nothing_else(
 @pytest.mark.slow
 def test_the_editor_is_the_users(copied: Path, marking: tuple[Path, Path]) -> None:
     run("git", "config", "--global", "core.editor", "true", cwd=copied)
-    run("lessons", "edit", "heap", cwd=copied, env={"EDITOR": "", "VISUAL": ""})
+    run("lessons", "edit", "stage", cwd=copied, env={"EDITOR": "", "VISUAL": ""})
     assert not marking[1].exists(), marking[1].read_text()
-
-
-@pytest.mark.slow
-def test_a_folder_in_a_clone_that_looks_like_a_bare_repository_is_none(
-    tmp_path: Path, marking: tuple[Path, Path]
-) -> None:
-    program, marks = marking
-    root = tmp_path / "clone"
-    run("git", "init", "-q", root, cwd=tmp_path)
-    lessons = root / "lessons"
-    write(lessons / "vault.toml", "")
-    write(lessons / "heap.md", lesson_text("Heap", "Raise the heap."))
-    write(lessons / "HEAD", "ref: refs/heads/main\n")
-    write(lessons / "objects/.keep", "")
-    write(lessons / "refs/.keep", "")
-    write(
-        lessons / "config", f"[core]\nfsmonitor = {program}\nworktree = {tmp_path}\nbare = false\n"
-    )
-    commit(root)
-    for words in (("index",), ("status",), ("log", "heap"), ("check",)):
-        run("lessons", *words, cwd=lessons, check=False)
-    assert not marks.exists()
 
 
 @pytest.mark.slow

@@ -27,7 +27,6 @@ FILES = {
     "conventions/names.md": lesson_text("Tables have plural names", "orders, not order."),
 }
 
-SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GREENLET = "sqlalchemy.exc.MissingGreenlet: greenlet_spawn has not been called"
 
 
@@ -156,16 +155,6 @@ def test_any_output_is_read_and_anything_odd_gets_nothing(team: Vault) -> None:
                 failed(team, error=error, session_id=f"any{number}")
             )
         assert failed(team, error="x" * 10_000_000 + GREENLET, session_id="large") == ""  # not read
-
-
-def test_a_secret_in_the_output_is_never_stored(team: Vault, own_world: Path) -> None:
-    with watched(team):
-        failed(team, error=f"fatal: token {SECRET} was refused by greenlet_spawn")
-        failed(team, tool_input={"command": f"curl -H 'Authorization: Bearer {SECRET}' x"})
-    for place in (team.root, own_world):
-        for file in place.rglob("*"):
-            if file.is_file() and not file.is_symlink():
-                assert SECRET.encode() not in file.read_bytes(), file
 
 
 def test_without_a_watcher_there_is_no_answer_and_no_wait(team: Vault) -> None:

@@ -118,12 +118,8 @@ def test_anything_odd_gets_nothing(team: Vault) -> None:
     assert send(team, STARTED, session_id=7) == ""
 
 
-def test_a_note_holds_no_prompt_and_does_not_wait_for_ever(
-    team: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret = f"{HEAP} with ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    assert send(team, STARTING, tool_input={"prompt": secret}) == ""
-    assert not any(b"ghp_" in file.read_bytes() for file in team.config.home.glob("state.sqlite*"))
+def test_a_note_does_not_wait_for_ever(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert send(team, STARTING) == ""
     later = time.time() + 2 * injections.NOTE_SECONDS
     monkeypatch.setattr(time, "time", lambda: later)
     assert injections.take_note(team.config.home, team.root, Event.of(STARTED)) is None

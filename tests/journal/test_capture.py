@@ -55,19 +55,6 @@ def test_only_what_is_recorded_and_a_session_of_its_user(
     assert capture.capture(journal, file, "claude").session
 
 
-def test_no_secret_is_in_any_file(journal: Journal, own_world: Path) -> None:
-    key = "AKIA" + "ZK7Q2MXW4NB3VLTE"
-    text = f"the deploy key is {key}"
-    prompt = turn("p", 1, f"It does not deploy. {text}", answer=f"I see: {text}")
-    command = turn("p", 2, "Run it again", command=text, status="1", output="no")
-    output = turn("p", 3, "And now?", output=f"Error: {text}\nfailed", status="1")
-    file = write_transcript(own_world, "p", prompt, command, output)
-    capture.capture(journal, file, "claude", force=True)
-    assert len(sessions(journal)) == 1
-    state.shrink(own_world)
-    assert key.encode() not in (own_world / state.FILE).read_bytes()
-
-
 @pytest.mark.slow
 def test_files_that_git_ignores_or_the_user_names_are_left_out(
     journal: Journal, own_world: Path, tmp_path: Path

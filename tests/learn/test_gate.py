@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.learn.materials import CORRECTION, HEAP, ScriptedModel, a_material, an_entry
-from tests.support.planted import SECRETS
 from vault_index.config import Config, home_folder
 from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
@@ -186,13 +185,6 @@ def test_who_says_a_quote_words_before_what_was_printed() -> None:
     proposal = kept(entry, around(material=there))
     assert proposal.speakers == (draft.PROGRAM, draft.AGENT)
     assert proposal.witness[1] == draft.AGENT
-
-
-def test_an_entry_with_a_secret_is_dropped() -> None:
-    dropped = [
-        gate.admit(entry_of(problem=f"It failed with {text}"), around()) for text in SECRETS[:3]
-    ]
-    assert dropped == [gate.SECRET] * 3
 
 
 def answers(**by_name: Any) -> gate.Lessons:

@@ -32,9 +32,6 @@ FILES = {
     **THREE,
     "rules.md": "## Lesson: Ids are opaque\nDo not parse an id.\n\n"
     "## Lesson: Names are nouns\nA thing is a noun.\n",
-    "hostile.md": lesson_text(
-        "Fences <b>", "zyzzyva <div class='x'>text</div> <!-- a comment\n\n```\ncode <script"
-    ),
 }
 
 
@@ -95,16 +92,6 @@ async def test_a_long_lesson_comes_in_pages(client: Client, team: Vault) -> None
             break
         cursor = rest[1]
     assert lines == told
-
-
-async def test_text_of_a_lesson_cannot_leave_its_fence(client: Client) -> None:
-    for text in (
-        await call(client, "learn_search", query="zyzzyva"),
-        await call(client, "learn_get", id="hostile"),
-    ):
-        assert text.count("</lessons>") == 1
-        assert not re.search(r"<(?!/?lessons>)", text)
-    assert "> ```\n</lessons>" in text  # the code that it leaves open is closed
 
 
 async def test_what_is_not_there_costs_three_titles_and_counts_as_no_use(

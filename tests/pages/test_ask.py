@@ -30,7 +30,6 @@ FILES = {
     f"fires_on: [how do we roll back a staging deploy?]\n---\n{ROLLBACK}\n",
     "devops/evil.md": lesson_text(f"{EVIL} {'verylong' * 40}", "How to undo a staging deploy."),
     "heap.md": lesson_text("Heap of the build", "Raise the heap when its memory is full."),
-    "secret.md": lesson_text("The key", "The key is AKIAIOSFODNN7EXAMPLQ, so use it."),
 }
 ASKED = "how do we roll back a staging deploy?"
 AGAIN = "who can roll back a staging deploy?"
@@ -122,7 +121,6 @@ def test_what_is_suggested_comes_from_lessons_and_waits_for_its_reader(
     page.get_by_role("button", name=ASKED).wait_for()
     shown = page.locator("#suggested").inner_text()
     assert "Heap of the build?" in shown
-    assert "The key" not in shown  # hooks leave it out, too
     page.get_by_role("button", name=ASKED).click()
     assert page.get_by_label("Your question").input_value() == ASKED
     assert chat.chats == []

@@ -13,7 +13,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.given import given_to, near
 from tests.support.serving import Answering, Serving, answering
-from tests.support.shown_vaults import HOSTILE, TEXT_ONLY, ShownVault, shown_vault
+from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -113,15 +113,10 @@ def test_an_empty_vault_says_how_to_begin(own_world: Path, tmp_path: Path) -> No
         assert "lessons install claude" in server.ask("GET", "/page/private/activity/list").text
 
 
-def test_a_proposal_comes_with_its_evidence_as_text(answers: Answering, shown: ShownVault) -> None:
-    id = shown.propose(
-        HOSTILE, f"{KEY} Twice.\n\n{HOSTILE}", fires_on=["the installer refuses it"],
-        quotes=(QUOTE, HOSTILE), why="failed, then passed",
-    )  # fmt: skip
-    for address in (LIST, f"/page/private/review/card?id={id}"):
-        text = answers.ask("GET", address).text
-        assert "<img" not in text
-        assert "&lt;img" in text
+def test_a_proposal_comes_with_its_evidence(answers: Answering, shown: ShownVault) -> None:
+    taught, why = ["the installer refuses it"], "failed, then passed"
+    id = shown.propose("Twice", f"{KEY} Twice.", fires_on=taught, quotes=(QUOTE,), why=why)
+    text = answers.ask("GET", f"/page/private/review/card?id={id}").text
     for words in (QUOTE, "failed, then passed", "the installer refuses it", "goes to ops"):
         assert words in text
 

@@ -10,7 +10,7 @@ from tests.support.commands import run
 from tests.support.files import commit, lesson_text
 from tests.support.given import note
 from tests.support.serving import Answering
-from tests.support.shown_vaults import HOSTILE, ShownVault, shown_vault
+from tests.support.shown_vaults import ShownVault, shown_vault
 
 pytestmark = pytest.mark.slow
 SECTIONS = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
@@ -32,10 +32,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
         for number in range(24)
     }
     files["devops/handbook.md"] = f"---\ntitle: Handbook\n---\n{SECTIONS}"
-    files["ops/hostile.md"] = lesson(HOSTILE, 3)
+    files["ops/gate.md"] = lesson("Gate", 3)
     files["ops/secret.md"] = lesson_text("Log in", "The password for staging is Tr0ub4dor&3x")
     shown = shown_vault(tmp_path_factory.mktemp("vault"), files)
-    run("git", "config", "user.name", HOSTILE, cwd=shown.root)
+    run("git", "config", "user.name", "Ada", cwd=shown.root)
     run("git", "config", "user.email", "ada@example.org", cwd=shown.root)
     commit(shown.root)
     shown.run("index")
@@ -67,4 +67,3 @@ def test_checking_finds_what_a_commit_would_and_what_is_stale(answers: Answering
     assert "files checked: 1 error" in text
     assert "0 lessons stale" in text
     assert "lessons/ops/secret.md" in text
-    assert "<img" not in text

@@ -101,7 +101,7 @@ def names(
             continue
         kind = next(kinds)
         remove(folder / name)
-        _KINDS[kind](folder / name, decoy / name)
+        KINDS[kind](folder / name, decoy / name)
         done.append(f"{name}: {kind}")
     return done
 
@@ -148,10 +148,11 @@ def bind(listening: socket.socket, path: Path) -> None:
         os.chdir(here)
 
 
-_KINDS: dict[str, Callable[[Path, Path], None]] = {
+KINDS: dict[str, Callable[[Path, Path], None]] = {
     "link": _link,
     "dangling": _dangling,
     "second name": _second_name,
     "pipe": _pipe,
     "socket": _socket,
+    "folder": lambda path, _: path.mkdir(),
 }

@@ -94,12 +94,20 @@ def linked(make_vault: MakeVault, tmp_path: Path) -> Vault:
     return vault
 
 
-@pytest.mark.parametrize("category", ["devops", "devops/x/y"])
-def test_add_writes_through_no_linked_folder(linked: Vault, tmp_path: Path, category: str) -> None:
-    ran = run("lessons", "add", "--title", "T", "--text", "t", "-c", category, cwd=linked.root,
-              check=False)  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("add --title T --text t -c devops", "add --title T --text t -c devops/x/y"),
+        *("import --write -c devops - --json", "categories rename a devops --write"),
+    ],
+)
+def test_nothing_is_written_through_a_linked_folder(
+    linked: Vault, tmp_path: Path, line: str
+) -> None:
+    stdin = json.dumps({"title": "Heap", "text": "Text", "category": "devops"})
+    ran = run("lessons", *line.split(), cwd=linked.root, stdin=stdin, check=False)
     assert ran.code == 1
-    assert "lessons/devops is a link" in ran.err
+    assert "is a link" in ran.err + ran.out
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -276,20 +275,3 @@ def test_the_markdown_files_of_all_folders_sorted(make_vault: MakeVault) -> None
 def test_hidden_files_and_folders_are_not_the_vaults(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": "x", ".a.md.swp.md": "x", ".obsidian/b.md": "x", ".git/c.md": "x"})
     assert listed(vault) == (["a.md"], {})
-
-
-def test_links_are_not_followed(make_vault: MakeVault, tmp_path: Path) -> None:
-    secret = write(tmp_path / "secret.md", lesson_text("Secret", "not the vault's"))
-    vault = make_vault({"devops/a.md": "x"})
-    links: dict[str, Any] = {
-        "devops/loop": vault.lessons_dir,
-        "devops/self": vault.lessons_dir / "devops" / "self",
-        "out.md": secret,
-        "outside": tmp_path,
-        "broken.md": "nothing",
-    }
-    for name, target in links.items():
-        (vault.lessons_dir / name).symlink_to(target)
-    paths, skipped = listed(vault)
-    assert paths == ["devops/a.md"]
-    assert skipped == dict.fromkeys(links, "a link: links are not followed")

@@ -122,18 +122,6 @@ def test_what_a_commit_would_refuse_is_refused_and_not_kept(
     assert not (own_world / "proposals").exists()
 
 
-@pytest.mark.parametrize(
-    "more", [{"title": KEY}, {"tags": [KEY]}, {"fires_on": [f"use {KEY}"]}, {"by": KEY}]
-)
-def test_secrets_are_looked_for_in_every_value(
-    team: Vault, own_world: Path, more: dict[str, Any]
-) -> None:
-    with pytest.raises(VaultError, match="secret"):
-        proposed(team, **more)
-    assert waiting(team) == []
-    assert not holding(own_world, KEY)
-
-
 @pytest.mark.slow
 def test_a_warning_waits_with_it(team: Vault) -> None:
     made = proposed(team, category="ops/realese")

@@ -133,11 +133,3 @@ def test_a_terminal_that_is_closed_leaves_all_waiting(team: Vault) -> None:
         os.close(ours)
         running.wait(timeout=60)
     assert waiting(team) == [id]
-
-
-def test_no_escape_of_a_proposal_reaches_the_terminal(team: Vault) -> None:
-    learned(team, "Red \x1b[31m", "\x1b]0;own\a Text.", quotes=("\x1b[2J is what was said",))
-    _, shown = reviewed(team, "q")
-    assert "\x1b[31m" not in shown
-    assert "\x1b]0" not in shown
-    assert "\x1b[2J" not in shown

@@ -175,13 +175,6 @@ def test_a_poisoned_row_is_refused_and_named(
     ).all()
 
 
-def test_a_lesson_with_a_secret_is_not_published(tmp_path: Path) -> None:
-    secret = lesson_text("Key", "The key is AKIAIOSFODNN7EXAMQLE of the account.")
-    vault = vault_at(tmp_path / "ci", {**texts(3), "topic/key.md": secret}, tmp_path / "shared")
-    done = publish_all(vault)
-    assert (done.added, done.rows) == (3, 3)
-
-
 @pytest.mark.slow
 def test_vectors_of_other_texts_are_refused(tmp_path: Path) -> None:
     lessons, uri = texts(40), tmp_path / "shared"

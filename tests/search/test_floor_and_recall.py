@@ -292,12 +292,6 @@ def test_a_cut_inside_code_closes_its_fence() -> None:
     assert quote.shorten(text, 200).count("```") == 2
 
 
-def test_control_direction_and_invisible_characters_are_gone() -> None:
-    hidden = "a\x1b[31mb\u202ec\u200bd\u2066e\ufefff\x00g\U000e0041h\u2028i\tj"
-    text = block.injection([a_hit(text=hidden)], 600)
-    assert "> a[31mbcdefghi    j" in text
-
-
 # figures
 
 

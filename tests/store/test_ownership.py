@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.promises.hostile import bind
+from tests.promises.hostile import KINDS
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import files
@@ -145,7 +144,7 @@ NAMES = ("watch.lock", "watch.log", "background.log", "lock")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["link", "dangling", "hard link", "pipe", "socket", "folder"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "second name", "pipe", "socket", "folder"])
 def test_what_has_our_names_but_is_not_our_file_is_not_opened(
     team: Vault, tmp_path: Path, kind: str
 ) -> None:
@@ -153,40 +152,23 @@ def test_what_has_our_names_but_is_not_our_file_is_not_opened(
     for name in (*NAMES, "current", "owner", ".gitignore"):
         path = team.root / ".vault_index" / name
         path.unlink(missing_ok=True)
-        plant(path, kind, mine)
+        KINDS[kind](path, mine)
         for flags in (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_RDWR | os.O_CREAT | os.O_APPEND):
             with pytest.raises(OSError, match="Errno"):
                 os.close(ownership.open_file(path, flags))
     assert mine.read_text() == "mine\n"
-    assert not (tmp_path / "nothing").exists()
+    assert not (tmp_path / "new-mine").exists()
     reconcile.sync(open_vault(team.root))  # the mark is no longer there, so all of them go
     assert [row.id for row in entries.entries(open_vault(team.root))] == ["heap"]
     assert mine.read_text() == "mine\n"
-    assert not (tmp_path / "nothing").exists()
-
-
-def plant(path: Path, kind: str, mine: Path) -> None:
-    """Put something else in the place of a file."""
-    if kind == "link":
-        path.symlink_to(mine)
-    elif kind == "dangling":
-        path.symlink_to(mine.parent / "nothing")
-    elif kind == "hard link":
-        path.hardlink_to(mine)
-    elif kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        with socket.socket(socket.AF_UNIX) as one:
-            bind(one, path)
+    assert not (tmp_path / "new-mine").exists()
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "socket"])
 def test_a_table_with_a_link_in_it_is_not_opened(team: Vault, tmp_path: Path, kind: str) -> None:
     found = manifest.current(team.index_dir)
     assert found is not None
-    plant(found / "lessons.lance" / "data" / "more", kind, write(tmp_path / "mine", "mine\n"))
+    KINDS[kind](found / "lessons.lance" / "data" / "more", write(tmp_path / "mine", "mine\n"))
     with pytest.raises(VaultError) as raised:
         open_vault(team.root).open_index().store.count()
     assert raised.value.message == (

@@ -35,7 +35,7 @@ def with_words(vault: Vault, embedder: WordEmbedder | None = None) -> WordEmbedd
 
 def copy_of(shelf: Path, root: Path) -> Vault:
     """Copy a vault with its index, which is marked as the copy's: indexing again takes seconds."""
-    shutil.copytree(shelf, root, ignore=shutil.ignore_patterns(".vault_index"))
+    shutil.copytree(shelf, root, symlinks=True, ignore=shutil.ignore_patterns(".vault_index"))
     ownership.claim(root / ".vault_index")  # a copied index would not be believed
     shutil.copytree(
         shelf / ".vault_index",

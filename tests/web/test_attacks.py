@@ -17,7 +17,6 @@ from vault_index.entrypoints.web import lessons
 JSON = {"content-type": "application/json"}
 FOREIGN = {"origin": "https://evil.example"}
 PREFLIGHT = {**FOREIGN, "access-control-request-method": "POST"}
-GUESS = {"authorization": "Bearer guess-guess-guess"}
 LONG = "x" * 10_000_000
 HEAP = lesson_text("Heap", "Raise the heap.")
 SECRET = "Deploy with AWS_SECRET_ACCESS_KEY=q8Lr2Vn0XsT5uKd9Zb3EwYcAf7HgJp1MoRi6NtQe"
@@ -80,17 +79,11 @@ BOTH = {"prompt": "x", "collections": ["lessons", "sessions"]}
 NESTED = b'{"text": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 ATTACKS: Mapping[str, tuple[int, str, str, dict[str, Any]]] = {
     "foreign Host": (421, "POST", INGEST, {**ingest(), "headers": {"host": "evil.example"}}),
-    "Host of another port": (421, "GET", "/api/health", {"headers": {"host": "localhost:1"}}),
-    "foreign Origin": (403, "POST", QUERY, {"json": {"prompt": "heap"}, "headers": FOREIGN}),
-    "Origin of a file": (403, "POST", INGEST, {**ingest(), "headers": {"origin": "null"}}),
     "preflight": (403, "OPTIONS", INGEST, {"headers": PREFLIGHT}),
     "no token": (401, "POST", INGEST, {**ingest(), "token": False}),
-    "wrong token": (401, "POST", INGEST, {**ingest(), "headers": GUESS}),
-    "delete without a token": (401, "DELETE", "/api/lessons/devops/heap", {"token": False}),
     "journal without a token": (401, "GET", "/api/journal/search?query=x", {"token": False}),
     "sessions without a token": (401, "GET", f"{QUERY}?{TWO}", {"token": False}),
     "lessons and sessions without one": (401, "POST", QUERY, {"json": BOTH, "token": False}),
-    "form": (415, "POST", INGEST, {"data": {"text": "Some text."}}),
     "JSON that is not UTF-8": (400, "POST", INGEST, {"content": b'{"text": "\xff"}', "headers": JSON}),
     "deep JSON": (400, "POST", INGEST, {"content": NESTED, "headers": JSON}),
     "a number as text": (422, "POST", INGEST, ingest(text=1)),
