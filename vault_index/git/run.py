@@ -26,6 +26,7 @@ from vault_index.git.dotgit import top_of, tracks_nothing_named
 
 _REPOSITORY = ("local", "worktree")  # the scopes of git's settings that come with a folder
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
+_USAGE_ERROR = 129  # git's exit status for an option it does not know
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,8 @@ def _settings(folder: Path) -> list[Setting]:
     words = ["config", "--list", "-z", "--show-scope"]
     status, listed, errors = _run(folder, top_of(folder), words)
     if status:  # programs that they name would run
-        raise OSError(errors.partition("\n")[0])
+        old = "; lessons needs git 2.26 or newer" if status == _USAGE_ERROR else ""
+        raise OSError(errors.partition("\n")[0] + old)
     fields = os.fsdecode(listed).split("\0")
     return [
         Setting(scope, *entry.partition("\n")[::2])
