@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Ran, run
+from tests.support.commands import BIN, Ran, run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import MakeVault
 from tests.support.terminals import at_terminal
@@ -43,17 +44,21 @@ def imported(shop: Path) -> Path:
 def test_doctor_and_status_of_a_vault_name_what_is_wrong(imported: Path, own_world: Path) -> None:
     run("lessons", "init", cwd=imported)
     (own_world / "journal" / "recorded").write_text("*\n")
-    troubles = run("lessons", "status", "--check", "--json", cwd=imported, check=False).json[
-        "troubles"
-    ]
-    ours = {
-        trouble["what"]: trouble["fix"] for trouble in troubles if trouble["about"] == "journal"
-    }
+    found = run("lessons", "status", "--check", "--json", cwd=imported, check=False).json
+    ours = {each["what"]: each["fix"] for each in found["troubles"] if each["about"] == "journal"}
     what = "sessions are recorded, and no hook says when a turn ended"
     assert ours == {what: "lessons install claude --journal"}
     state = run("lessons", "status", "--json", cwd=imported).json["journal"]
     assert (state["sessions"], state["recorded"]) == (3, ["*"])
     assert "recorded: every project" in run("lessons", "status", cwd=imported).out
+
+
+@pytest.mark.slow
+def test_a_database_of_a_newer_version_is_no_empty_journal(imported: Path, own_world: Path) -> None:
+    newer = f"import sqlite3; sqlite3.connect({str(own_world / 'state.sqlite')!r}).execute"
+    run(sys.executable, "-c", f"{newer}('PRAGMA user_version = 999')", cwd=imported)
+    said = run("sh", "-c", "$0 journal sessions", BIN / "lessons", cwd=imported).err
+    assert "state.sqlite was written by a newer version" in said
 
 
 @pytest.mark.slow

@@ -31,6 +31,16 @@ def note(message: str) -> None:
     output.say(message, err=True)
 
 
+def note_nothing(message: str) -> None:
+    """Note that nothing is kept, and why it may seem so: the database cannot be opened, or is new."""
+    from vault_index import config, state
+
+    note(message)
+    for problem, fix in state.notes(config.home_folder()):
+        if fix:
+            note(f"warning: {problem}")
+
+
 class Console(contextlib.ExitStack):
     """The output of a command while it works: one bar at a time, and notes between bars."""
 

@@ -138,7 +138,7 @@ def timeline_command(anchor: tuple[str, ...], form: str, **around: Any) -> optio
     records = [record.as_json() for record in answer.records]
     yield {**codec.to_json(answer), "records": records}
     if not answer.records:
-        asking.note(journal.nothing(answer))
+        asking.note_nothing(journal.nothing(answer))
     session = None
     for number, record in enumerate(answer.records):
         if number == answer.before and not answer.anchor:
@@ -189,7 +189,7 @@ def sessions_command(since: str | None, until: str | None, **only: Any) -> optio
     for session in sessions:
         _print_session(session)
     if not sessions:
-        asking.note(NO_SESSION)
+        asking.note_nothing(NO_SESSION)
 
 
 @options.command("export", "lessons journal export 3f2a91c0 > session.md", of=command)
@@ -202,7 +202,7 @@ def export_command(name: str, **only: Any) -> options.Answers:
     if text:
         output.text(text.rstrip("\n"))
     else:
-        asking.note(NO_SESSION)
+        asking.note_nothing(NO_SESSION)
 
 
 @options.command("import", "lessons journal import --since 90d --dry-run", of=command)
@@ -302,7 +302,7 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
 def print_hits(answer: JournalHits) -> None:
     """Print the hits of a search, two or three lines each, or that nothing matches."""
     if not answer.hits:
-        asking.note(journal.nothing(answer))
+        asking.note_nothing(journal.nothing(answer))
     width = min(100, output.screen_width() or 100)
     for number, hit in enumerate(answer.hits, start=1):
         head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"
