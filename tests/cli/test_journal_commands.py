@@ -79,36 +79,25 @@ def test_a_damaged_index_of_the_journal_is_named_with_what_mends_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        *((("init",), answer) for answer in ("", "n")),
-        (("install", "claude"), ""),
-        (("install", "codex"), "n"),
-    ],
-)
-def test_whoever_installs_is_asked_once_whether_to_record(
-    shop: Path, own_world: Path, answer: str, words: tuple[str, ...]
+@pytest.mark.parametrize("answer", ["", "n"])
+def test_whoever_begins_a_vault_is_asked_once_whether_to_record(
+    shop: Path, own_world: Path, answer: str
 ) -> None:
     env = {"CODEX_HOME": str(own_world / ".codex")}
-    unasked = [("[y/N]", "\n")] if "claude" in words else []  # whether it may read lessons
     proposes = [("from them? [y/N]", "\n")] if answer != "n" else []
-    typed = [("[Y/n]", f"{answer}\n"), *proposes, *unasked]
-    code, shown = at_terminal("lessons", *words, cwd=shop, typed=typed, size=(50, 80), env=env)
+    typed = [("[Y/n]", f"{answer}\n"), *proposes]
+    code, shown = at_terminal("lessons", "init", cwd=shop, typed=typed, size=(50, 80), env=env)
     assert code == 0
     assert str(own_world) in "".join(shown.split("\n"))
     recorded = own_world / "journal" / "recorded"
     claudes = own_world / ".claude" / "settings.json"
-    assert recorded.exists() == (answer != "n")
-    if words == ("init",):  # it says whose hooks these are
-        assert "answer in all projects" in " ".join(shown.split())
-        assert claudes.exists() == (answer != "n")
+    assert recorded.exists() == claudes.exists() == (answer != "n")
+    assert "answer in all projects" in " ".join(shown.split())  # it says whose hooks these are
     if answer == "n":
-        agent = "codex" if "codex" in words else "claude"
-        assert f"no; later: lessons install {agent} --journal" in shown
+        assert "no; later: lessons install claude --journal" in shown
     else:
-        assert recorded.read_text() == (f"{shop}\n" if words == ("init",) else "*\n")
-        again = at_terminal("lessons", *words, cwd=shop, typed=unasked, env=env)
+        assert recorded.read_text() == f"{shop}\n"
+        again = at_terminal("lessons", "init", cwd=shop, env=env)
         assert again[1].count("[Y/n]") == 0
 
 
