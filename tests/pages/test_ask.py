@@ -134,7 +134,9 @@ def test_conversations_stay_in_the_browser_and_can_be_deleted(page: Page, chat: 
     page.get_by_role("button", name="New").click()
     assert page.locator(".exchange").count() == 0
     ask(page, "raise the heap out of memory")
+    page.get_by_label("Your question").fill("half of a")
     page.reload(wait_until="networkidle")
+    assert page.get_by_label("Your question").input_value() == "half of a"
     assert page.locator("#conversations button").all_inner_texts() == [
         "raise the heap out of memory",
         ASKED,

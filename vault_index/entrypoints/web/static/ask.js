@@ -3,6 +3,7 @@
 import { Refused, element, notice, request } from "./page.js";
 
 const STORE = "lessons.ask";
+const TYPED = "lessons.ask.typed"; // and not sent: it is there after a reload, or the way back
 const MAX_CONVERSATIONS = 30;
 const MAX_EXCHANGES = 50; // of a conversation
 const MAX_CHARS = 2_000_000; // a browser keeps some five million for a server
@@ -210,4 +211,7 @@ addEventListener("storage", (event) => {
   if (event.key === STORE) list();
 });
 
+addEventListener("pagehide", () => sessionStorage.setItem(TYPED, question.value));
+
+question.value ||= sessionStorage.getItem(TYPED) ?? "";
 show(kept()[0]?.id ?? "");
