@@ -10,7 +10,8 @@ import pytest
 from tests.support.commands import lessons
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import with_words
-from vault_index import check, state
+from vault_index import api, check, client, state
+from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search.entries import withheld
@@ -57,9 +58,13 @@ def test_it_waits_and_everyone_sees_that(team: Vault) -> None:
 
 
 def test_confirming_releases_it_at_the_next_prompt(team: Vault) -> None:
+    get = api.learn.get(name="ops/zebra")
+    with pytest.raises(VaultError, match=f"kept from agents: .*{COMMAND}"):
+        client.ask(team, get)
     said = lessons("check", "--confirm", "zebra").stdout
     assert f"agents get it from now on: {team.root / FILE}\n" in said
     assert injected(team) == ["ops/zebra"]
+    assert client.ask(team, get).entry == api.lesson.show(name="ops/zebra").answer(team)
     assert "hooks leave it out" not in lessons("check").stdout
     assert "hooks leave it out" not in lessons("show", "zebra").stderr
     assert "from now on" not in lessons("check", "--confirm", "zebra").stdout

@@ -105,21 +105,24 @@ def test_what_is_a_lesson_already_names_it_and_a_correction_of_it_waits(team: Va
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("values", "says"),
     [
-        (f"The deploy key is {KEY}, it never changes.", "secret"),
-        ("<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n", "conflict-markers"),
-        ("## Lesson: One\nFirst.\n\n## Lesson: Two\nSecond.", "one lesson"),
+        ({"text": f"The deploy key is {KEY}, it never changes."}, "secret"),
+        *(({each: KEY}, "secret") for each in ("title", "by")),
+        *(({each: [f"use {KEY}"]}, "secret") for each in ("tags", "fires_on")),
+        ({"text": "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> other\n"}, "conflict-markers"),
+        ({"text": "## Lesson: One\nFirst.\n\n## Lesson: Two\nSecond."}, "one lesson"),
     ],
 )
 def test_what_a_commit_would_refuse_is_refused_and_not_kept(
-    team: Vault, own_world: Path, text: Any, says: str
+    team: Vault, own_world: Path, values: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(VaultError, match=says) as refused:
-        proposed(team, text=text)
+        proposed(team, **values)
     assert refused.value.hint
     assert waiting(team) == []
     assert not (own_world / "proposals").exists()
+    assert not holding(own_world, KEY)
 
 
 @pytest.mark.slow

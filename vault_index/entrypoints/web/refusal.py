@@ -29,7 +29,7 @@ STATUSES: dict[int, tuple[type[errors.VaultError], ...]] = {
 SHOWN_PROBLEMS = 5
 FIELDS_HINT = "see `/openapi.json` for the fields"
 NOTED = "noted by the application"
-REFUSED = answer_form("RefusedRequest", error=(str, ...), hint=(str, ...))
+REFUSED = answer_form("RefusedRequest", error=(str, ...), hint=(str, ...), detail=(list[Any], []))
 
 
 class Refusal(Exception):
@@ -56,18 +56,20 @@ def add_handlers(
 ) -> None:
     """Have an application answer errors of any kind as refusals; bugs are noted, for its user."""
 
-    def refused(request: Request, refusal: Any) -> Response:
+    def refused(request: Request, refusal: Any, detail: Sequence[object] = ()) -> Response:
         is_read = "text/html" in request.headers.get("accept", "")
         if is_read and not request.url.path.startswith(("/api/", "/page/")):
             return as_page(refusal)  # a browser shows it in its window
-        return JSONResponse({"error": refusal.error, "hint": refusal.hint}, refusal.status)
+        body = {"error": refusal.error, "hint": refusal.hint}
+        return JSONResponse(body | ({"detail": detail} if detail else {}), refusal.status)
 
     def invalid(request: Request, error: Any) -> Response:
         problems = error.errors()
         if any(problem["type"] == "json_invalid" for problem in problems):
             return refused(request, NOT_JSON)
         status = 413 if any(problem["type"] == "too_long" for problem in problems) else 422
-        return refused(request, Refusal(status, said(problems, 1), FIELDS_HINT))
+        own_form = [{name: each[name] for name in ("loc", "msg", "type")} for each in problems]
+        return refused(request, Refusal(status, said(problems, 1), FIELDS_HINT), own_form)
 
     def failed(request: Request, error: Any) -> Response:
         if error.status_code == 400:  # its brackets go too deep, or a number is too long
