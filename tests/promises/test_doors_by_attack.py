@@ -55,7 +55,7 @@ LESSON, DRAFT, SESSION = "lesson", "draft", "session"
 
 @dataclass(frozen=True)
 class Attack:
-    """What is put into a lesson, a draft and a session: a text, or only lines of a frontmatter."""
+    """A text for a lesson, a draft and a session, or only lines of a frontmatter."""
 
     word: str
     promise: str
@@ -263,7 +263,7 @@ def of_skill(said: str) -> None:
 
 
 class Page(HTMLParser):
-    """What a browser makes of a page; what a form sends back is exact, and is not shown."""
+    """A page as a browser reads it; a form's text is exact, and is not shown."""
 
     tag = ""
 
@@ -312,7 +312,7 @@ def hostile_vault(root: Path) -> Vault:
     return vault
 
 
-def told(vault: Vault) -> tuple[dict[str, str], dict[str, str]]:
+def tell(vault: Vault) -> tuple[dict[str, str], dict[str, str]]:
     """Propose each attack, and take in a session of it; return the ids of both by word."""
     drafts, sessions = {}, {}
     for attack in TOLD:
@@ -352,7 +352,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         with_words(copy)
         reconcile.rebuild(copy)
         publish.publish_rows(copy, str(top / "published"), silent)
-        drafts, sessions = told(vault)
+        drafts, sessions = tell(vault)
         assert not (top / "mark").exists()
         run("git", "status", cwd=vault.root, check=False)
         assert (top / "mark").exists(), "else what no door starts would show nothing"
