@@ -45,6 +45,7 @@ from vault_index.store.injections import Event
 from vault_index.text.quote import open_fence
 from vault_index.vault import Vault, open_vault
 
+pytestmark = pytest.mark.slow  # 500 cells: a quarter of the time of all that is quick
 STEERS = {
     *map(chr, (*range(32), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 }
