@@ -181,7 +181,7 @@ class World:
 
 @dataclass(frozen=True)
 class Door:
-    """Where something comes out: in which form, how it is asked, of what it tells, and whom."""
+    """A door: its form, how it is asked, the kind of thing it tells of, and whom it tells."""
 
     form: str
     ask: Callable[..., str]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from vault_index import api
 from vault_index.api.lesson import Page
@@ -196,7 +196,7 @@ def learn(
     force: bool = False,
     dry_run: bool = False,
     tokens: int = 0,
-    asked_by: str = "person",
+    asked_by: Literal["person", "agent", "nobody"] = "person",
 ) -> Learned:
     """Make proposals of what a session, commits or files taught: see `run.learn`."""
     from vault_index.learn import run

@@ -98,9 +98,8 @@ def named(vault: Vault, paths: Sequence[str]) -> Selection:
         real = os.path.realpath(path)
         below = [places[file] for file in places if f"{file}/".startswith(f"{real}/")]
         if not below and not f"{real}/".startswith(f"{root}/"):
-            raise VaultError(
-                f"{path}: not in the vault {vault.root}", "name files of it, or --vault"
-            )
+            hint = "name files of it, or --vault"
+            raise VaultError(f"{path}: not in the vault {vault.root}", hint)
         if not below:
             hint = f"name a file or folder in {vault.lessons_dir}"
             raise VaultError(f"{path}: no lesson file", hint)

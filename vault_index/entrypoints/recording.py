@@ -15,15 +15,15 @@ from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class InStatus:
+class StatusPart:
     """The state of the journal for `lessons status`."""
 
     journal: archive.Overview
 
 
-def state(vault: Vault) -> InStatus:
+def state(vault: Vault) -> StatusPart:
     """Look at the journal, with the hooks of a vault's project."""
-    return InStatus(with_hooks(archive.overview(Journal(vault.config)), vault.root))
+    return StatusPart(with_hooks(archive.overview(Journal(vault.config)), vault.root))
 
 
 def with_hooks(found: archive.Overview, project: Path) -> archive.Overview:

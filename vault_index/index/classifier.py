@@ -31,6 +31,7 @@ from vault_index.lesson.category import (
 )
 from vault_index.store import filters
 from vault_index.text.blocks import one_line
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -240,13 +241,13 @@ class Classifier:
 
     def _reason(self, best: int, cosines: np.ndarray) -> str:
         """Return how near a lesson is to a category, and to which lesson of the vault."""
-        first, count = self._known[best], self._counts[self._known[best]]
-        if not count:
+        first, filed = self._known[best], self._counts[self._known[best]]
+        if not filed:
             return f"like the name of {first}"
         nearness = cosines[self._member[best] > 0]
-        lessons = "1 lesson" if count == 1 else f"{count} lessons"
         nearest = one_line(self._titles[int(cosines.argmax())], 60)
-        return f"up to {nearness.max():.0%} like the {lessons} of {first}, and like {nearest!r}"
+        likeness = f"{nearness.max():.0%} like the {count(filed, 'lesson')} of {first}"
+        return f"up to {likeness}, and like {nearest!r}"
 
     def _branch(self, shares: Sequence[float]) -> tuple[CategoryPath, float]:
         """Return the deepest branch that is likely enough with all below it, and its share; or ""."""

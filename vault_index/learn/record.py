@@ -139,16 +139,16 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
-class InStatus:
+class StatusPart:
     """The proposals that wait and what was learned, for `lessons status`."""
 
     proposals: int
     learning: Learning
 
 
-def in_status(vault: Vault) -> InStatus:
+def in_status(vault: Vault) -> StatusPart:
     """Count the proposals of a vault, and sum up its runs."""
-    return InStatus(review.count(vault), summary(vault.config, str(vault.root)))
+    return StatusPart(review.count(vault), summary(vault.config, str(vault.root)))
 
 
 def summary(config: Config, vault: str = "") -> Learning:

@@ -30,6 +30,7 @@ from vault_index.llm import backend
 from vault_index.llm.metered import Model
 from vault_index.model_http import is_this_machine
 from vault_index.text import blocks
+from vault_index.text.words import count
 from vault_index.transcripts import events
 
 WHAT, WHY, PATTERNS, ENTRIES = "what", "why", "patterns", "entries"
@@ -313,8 +314,7 @@ class Plan:
         if not self.model:
             return "no model is asked: a rule drafts typed corrections, and nothing leaves this machine"
         total = self.as_json()
-        calls = f"{len(self.calls)} call{'' if len(self.calls) == 1 else 's'}"
-        calls += ", each once more if its answer does not fit"
+        calls = f"{count(len(self.calls), 'call')}, each once more if its answer does not fit"
         size = f"at most {total['chars']:,} characters, about {total['tokens']:,} tokens"
         away = "leaves this machine" if self.leaves else "stays on this machine"
         return f"{size}, in {calls}, for {self.model}: {self.receiver}; it {away}"

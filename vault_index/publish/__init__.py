@@ -103,18 +103,18 @@ def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class InStatus:
+class StatusPart:
     """The vectors that were taken and are not compared yet, for `lessons status`."""
 
     vectors_to_compare: int = 0
 
 
-def state(vault: Vault) -> InStatus:
+def state(vault: Vault) -> StatusPart:
     """Count the vectors that are not compared yet."""
     with suppress(VaultError):  # `status` says what is wrong with the index
         if index := manifest.current(vault.index_dir):
-            return InStatus(len(vectors.marked(index)))
-    return InStatus()
+            return StatusPart(len(vectors.marked(index)))
+    return StatusPart()
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,17 +123,17 @@ def count(vault: Vault, today: date) -> Overview:
 
 
 @dataclass(frozen=True, slots=True)
-class InStatus:
+class StatusPart:
     """The documents of a vault for `lessons status`; None without an index."""
 
     documents: int | None = None
 
 
-def state(vault: Vault) -> InStatus:
+def state(vault: Vault) -> StatusPart:
     """Count the documents."""
     with suppress(VaultError):
-        return InStatus(sum(place.kind == DOCUMENT for place in places(vault)))
-    return InStatus()
+        return StatusPart(sum(place.kind == DOCUMENT for place in places(vault)))
+    return StatusPart()
 
 
 def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:

@@ -18,7 +18,6 @@ from vault_index.hotpath import chatter
 from vault_index.search import above, evidence, query, scoring, unindexed
 from vault_index.search.duplicates import DUPLICATE_COSINE, is_same
 from vault_index.search.evidence import foreign_prompts as foreign_prompts
-from vault_index.search.evidence import has_outgrown
 from vault_index.search.hit import LESSONS, Injection, Query, below
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store import filters
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """The evidence from which on a lesson comes whole, and that from which on its line comes."""
+    """The evidence from which on a lesson comes whole, and from which on its line comes."""
 
     whole: float
     line: float
 
 
 # The shares of the prompts that get a whole lesson though none answers them, and at least a line: of
-# those on the vault's subject, and of those that the package has on others. Some of these are on the
+# prompts on the vault's subject, and of the package's prompts on others. Some of these are on the
 # subjects of a broad vault: on half sets, of others that are on none, .004 and .05 get so much.
 PASSING, PASSING_FOREIGN = Floors(0.10, 0.50), Floors(0.02, 0.09)
 USUAL = Floors(0.47, 0.33)  # for the built-in model, between the floors of five kinds of vaults
@@ -226,7 +225,7 @@ def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:
 def is_stale(vault: Vault) -> bool:
     """Whether the index changed so much that floors should be fitted again."""
     found = fit_of(vault)
-    if found is None or has_outgrown(vault, found.lessons):
+    if found is None or evidence.has_outgrown(vault, found.lessons):
         return True
     return len(vault.open_index().known_skills) != found.skill_files
 
@@ -239,7 +238,7 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     opened = vault.open_index()
     found = fit_of(vault)
     skills_changed = found is not None and len(opened.known_skills) != found.skill_files
-    if found is None or has_outgrown(vault, found.lessons) or not skills_changed:
+    if found is None or evidence.has_outgrown(vault, found.lessons) or not skills_changed:
         found = _of_lessons(vault, progress)
     if opened.known_skills:
         least, least_text = _of_skills(vault, progress)
@@ -315,7 +314,7 @@ def floors_of(
 ) -> Floors:
     """Return the floors that these shares of unanswered prompts pass.
 
-    `like` is the evidence for titles without their lessons, `foreign` that for prompts on other subjects.
+    `like` is the evidence for titles without their lessons, `foreign` for prompts on other subjects.
     `usual` are the floors of other vaults by the same embedder, which count beside the titles.
     """
     whole, line = passed_by(like, passing.whole), passed_by(like, passing.line)
@@ -334,9 +333,9 @@ def floors_of_both(
     passing_foreign: Floors,
     usual: Floors,
 ) -> tuple[float, float, float, float]:
-    """Return the floors with vectors and those for full text alone, of pairs of evidence for both.
+    """Return the floors with vectors and for full text alone, of pairs of evidence for both.
 
-    The usual floors are those with the vectors of the built-in model.
+    The usual floors are for the vectors of the built-in model.
     """
     shares = passing, passing_foreign
     known = usual if vault.open_index().embedder.startswith(minilm.NAME) else None

@@ -266,10 +266,9 @@ def leave_note(home: Path, root: Path, event: Event, told: Told) -> None:
     takes the oldest note of its session and kind of agent. A note has only the hash of the prompt.
     """
     with state.writing(home) as db:
-        note = [event.agent_type, time.time(), json.dumps(asdict(told))]
-        db.execute(
-            "INSERT INTO note VALUES (?, ?, ?, ?, ?)", [*_place(root, event.session_id), *note]
-        )
+        place = [*_place(root, event.session_id), event.agent_type]
+        note = [*place, time.time(), json.dumps(asdict(told))]
+        db.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", note)
 
 
 def take_note(home: Path, root: Path, event: Event) -> Told | None:

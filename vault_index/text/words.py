@@ -97,9 +97,9 @@ def searched_words(text: str) -> list[str]:
     return [word for word in words if word not in INDEX_STOP_WORDS and not says_nothing(word)]
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 file`, `2,000 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 file`, `2,000 files`, with a `plural` of its own `2 entries`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def ago(seconds: float) -> str:

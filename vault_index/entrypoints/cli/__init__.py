@@ -175,7 +175,7 @@ class _Group(click.Group):
         except BrokenPipeError:  # `lessons list | head`
             sys.stderr.close()
             ctx.exit(0)
-        except OSError as error:  # of what no verb names
+        except OSError as error:  # no command said what it could not do
             if error.errno == errno.ENOSPC:
                 output.error(f"the output cannot be written: {error.strerror}", "free some space")
             elif _has_folder():

@@ -46,9 +46,8 @@ def show_next_step() -> None:
         return
     lessons = sum(1 for _ in vault.files()[0])
     output.say(f"{vault.root}: {count(lessons, 'lesson file')}")
-    steps = (
-        [("lessons add --title ... --text ...", "write the first lesson")] if not lessons else []
-    )
+    first = ("lessons add --title ... --text ...", "write the first lesson")
+    steps = [first] if not lessons else []
     if not doctor.hooks(vault).installed:
         steps.append(("lessons install claude", "have your agent get lessons"))
     waiting = len(asking.ask(api.proposal.select()))

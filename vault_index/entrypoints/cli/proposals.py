@@ -105,8 +105,7 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
 
 def _closing(answer: Learned) -> str:
     made, dropped = len(answer.proposals), len(answer.dropped)
-    entries = "1 entry" if dropped == 1 else f"{dropped} entries"
-    left = f"; {entries} dropped" if dropped else ""
+    left = f"; {count(dropped, 'entry', 'entries')} dropped" if dropped else ""
     left += f" ({spent(answer.usage, 1)})" if answer.usage.calls else ""
     if made:
         return f"{count(made, 'proposal')} to review: `lessons review`{left}"

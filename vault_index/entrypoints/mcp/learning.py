@@ -77,8 +77,9 @@ class Tools:
         requested: Annotated[bool, about("false where no user asked: small work is left")] = True,
     ) -> str:
         """Have the model of the user's settings propose lessons: from a session, commits, or files."""
-        folder, asked_by = self._agent.folder, "agent" if requested else "nobody"
-        command = api.learn.learn(scope=scope, target=target, folder=folder, asked_by=asked_by)
+        folder = self._agent.folder
+        who: Literal["agent", "nobody"] = "agent" if requested else "nobody"
+        command = api.learn.learn(scope=scope, target=target, folder=folder, asked_by=who)
         return texts.learned(self._agent.ask(command))
 
 

@@ -9,6 +9,7 @@ from vault_index.entrypoints.words import excerpt
 from vault_index.recall.block import named, signed
 from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
 from vault_index.text.quote import clean, visible_line
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index import publish
@@ -61,19 +62,20 @@ def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
     return f"(nearest: {name}, {some}{mark}; the floor is {least})"
 
 
-def documents_line(state: documents.InStatus) -> Iterator[str]:
+def documents_line(state: documents.StatusPart) -> Iterator[str]:
     """Yield how many documents there are, if any."""
     if state.documents:
         yield f"documents  {state.documents}"
 
 
-def vectors_line(state: publish.InStatus) -> Iterator[str]:
+def vectors_line(state: publish.StatusPart) -> Iterator[str]:
     """Yield how many vectors of a team were not compared with ones that are made here, if any."""
-    if count := state.vectors_to_compare:
-        yield f"shared     {count} vectors are not compared yet; the watcher does it when it is quiet"
+    if waiting := state.vectors_to_compare:
+        left = count(waiting, "vector is", "vectors are")
+        yield f"shared     {left} not compared yet; the watcher does it when it is quiet"
 
 
-def skills_line(state: build.InStatus) -> Iterator[str]:
+def skills_line(state: build.StatusPart) -> Iterator[str]:
     """Yield how many skills there are, if any, and for which tags one is ready."""
     if state.skills:
         yield f"skills     {state.skills}"

@@ -14,7 +14,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
-    from vault_index.learn.record import InStatus
+    from vault_index.learn.record import StatusPart
     from vault_index.learn.run import Proposed
     from vault_index.proposals.similarity import Found, Outlook
 
@@ -170,7 +170,7 @@ def _score(found: Found) -> str:
     return f"{max(0, found.score):.0%}, {'above' if found.is_above else 'below'} the floor"
 
 
-def status_lines(waiting: InStatus) -> Iterator[str]:
+def status_lines(waiting: StatusPart) -> Iterator[str]:
     """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
     if waiting.proposals:
         yield f"proposals  {count(waiting.proposals, 'proposal')} waiting: see `lessons review`"

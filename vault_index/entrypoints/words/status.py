@@ -115,7 +115,7 @@ def setting_value(value: Any) -> str:
     if value is None:
         return "unset"
     if isinstance(value, dict) or (isinstance(value, (list, tuple)) and len(value) > 3):
-        return "1 entry" if len(value) == 1 else f"{len(value)} entries"
+        return count(len(value), "entry", "entries")
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

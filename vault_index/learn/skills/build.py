@@ -68,21 +68,21 @@ def built_in(top: Path) -> dict[str, Existing]:
 
 
 @dataclass(frozen=True, slots=True)
-class InStatus:
+class StatusPart:
     """The skills for `lessons status`: None without an index, and the tags that are ready for one."""
 
     skills: int | None = None
     skills_ready: Sequence[str] = ()
 
 
-def state(vault: Vault) -> InStatus:
+def state(vault: Vault) -> StatusPart:
     """Count the skills, and look for tags that are ready for one."""
     built = built_in(vault.root / FOLDER)
     with suppress(VaultError):
         clusters = cluster.collect(vault, built)
         ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
-        return InStatus(query.count_skills(vault), ready)
-    return InStatus()
+        return StatusPart(query.count_skills(vault), ready)
+    return StatusPart()
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:

@@ -16,6 +16,7 @@ from vault_index.lesson.skill import CATEGORIES, FILE, PROMPTS, SILENT
 from vault_index.text import quote
 from vault_index.text.blocks import one_line
 from vault_index.text.quote import clean
+from vault_index.text.words import count
 
 REFERENCE = "reference.md"
 MAX_DESCRIPTION_CHARS = 1024  # by the format
@@ -24,12 +25,12 @@ MAX_DESCRIPTION_CHARS = 1024  # by the format
 def files_of(cluster: Cluster) -> dict[str, bytes]:
     """Return the files of a skill by name, SKILL.md last: the same for the same lessons."""
     patterns = cluster.patterns
-    count = "1 pattern" if len(patterns) == 1 else f"{len(patterns)} patterns"
-    headings = [f"{number}. {line(each.title, 100)}" for number, each in enumerate(patterns, 1)]
+    number = count(len(patterns), "pattern")
+    headings = [f"{place}. {line(each.title, 100)}" for place, each in enumerate(patterns, 1)]
     reference = _filled(
         REFERENCE,
         tag=cluster.tag,
-        count=count,
+        count=number,
         contents="\n".join(f"- [{_bare(each)}](#{anchor(each)})" for each in headings),
         patterns="\n\n".join(map(_section, headings, patterns)),
     )
@@ -39,7 +40,7 @@ def files_of(cluster: Cluster) -> dict[str, bytes]:
         description=quoted(description(cluster)),
         metadata="".join(_metadata(patterns)),
         tag=cluster.tag,
-        count=count,
+        count=number,
         confidence=f"{cluster.confidence:.1f}",
         areas="\n".join(map(_area, headings, patterns)),
     )
