@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -511,3 +512,17 @@ def test_servers_answer_from_a_published_index_while_a_publisher_writes(
             server.wait()
             assert server.stdout is not None
             server.stdout.close()
+
+
+@pytest.mark.slow
+def test_a_store_that_accepts_and_never_answers_is_named_before_anything_is_embedded(
+    tmp_path: Path,
+) -> None:
+    root = filled(tmp_path / "vault", texts(3))
+    with socket.create_server(("127.0.0.1", 0)) as silent_store:  # the system accepts, nobody reads
+        env = environ_of(silent_store.getsockname()[1])
+        done = run("lessons", "index", "--publish", root, cwd=tmp_path, env=env, check=False)
+    assert done.code == 1
+    assert done.err.startswith(f"Error: {URI}: no answer in time\n")
+    with pytest.raises(VaultError, match="no index"):
+        open_vault(root).open_index()

@@ -133,15 +133,16 @@ def publish(
 ) -> Published:
     """Bring the index up to date by `index`, and publish its vectors and the rows of its lessons.
 
-    The `engine` embeds: this process for "", `ray` or the address of a cluster. Raises SettingsError,
-    StoreError, EmbedderError.
+    The `engine` embeds: this process for "", `ray` or the address of a cluster. A store that does not
+    answer ends it before anything is embedded. Raises SettingsError, StoreError, EmbedderError.
     """
-    with _on_ray(vault, engine) if engine else nullcontext():
-        stats = index()
     uri = vault.config[IndexTable].shared
     if not uri:
         hint = "lessons config set index.shared s3://bucket/prefix"
         raise SettingsError("no place to publish to is set", hint)
+    vectors.reach(uri, progress_of(f"reaching {uri}"))
+    with _on_ray(vault, engine) if engine else nullcontext():
+        stats = index()
     opened = vault.open_index()
     if vault.embedder is None or opened.embedder != vault.embedder.name:
         raise EmbedderError("the index has no vectors to publish", "lessons model fetch")

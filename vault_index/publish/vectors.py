@@ -36,9 +36,10 @@ MIN_VECTORS = 32  # vectors that are asked for: fewer are embedded in less time 
 PROBES = 8  # of a batch that was taken, embedded here as well
 MIN_COSINE = 0.9  # cosine with the vector that was made here: processors differ by 0.01
 LENGTH = 0.01  # that a unit vector may be longer or shorter
-PUBLISH_SECONDS = 300.0  # for a call of who publishes: a commit, or folding rows into the index
+REACH_SECONDS = 5.0  # for the first look at a store, before anything is embedded
+PUBLISH_SECONDS = 60.0  # for a call of a publisher: a commit of ROWS takes 3 MB, or .4 Mbit/s
 KEEP_VERSIONS = timedelta(hours=1)  # no laptop reads one version for longer
-ROWS = 5_000  # of a commit: 8 MB
+ROWS = 2_000  # of a commit: 3 MB
 MARKS = "taken.json"  # in an index: the hashes of what was taken and not compared yet
 MAX_REFUSED = 5
 WRONG = "it is not the vector of its text"
@@ -194,6 +195,13 @@ def table_name(recipe: str, what: str = "vectors") -> str:
     """Return the name of the table of an embedder: `vectors_minilm_l6_v2_int8_title_25_prose_3f2a`."""
     plain = re.sub(r"[^a-z0-9]+", "_", recipe.lower()).strip("_")
     return f"{what}_{plain[:60]}_{hash_of(recipe)[:4]}"
+
+
+def reach(uri: str, progress: Progress) -> None:
+    """Look once whether a store answers, with or without a table. Raises StoreError."""
+    progress(0, 1)
+    Table(Remote(uri, REACH_SECONDS), 0, VECTORS).exists()
+    progress(1, 1)
 
 
 def table_at(uri: str, dimension: int, schema: Schema) -> Table:
