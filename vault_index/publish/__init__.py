@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -245,6 +248,9 @@ _QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # its new default, of which it warns otherwise
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # nothing of its own between the lines of this program
 }
+# Of a Ray on this machine: by itself Ray 2.60 listens on all addresses, and writes a token that others
+# can read. Without clusters, which is its default on Windows and macOS, it binds to 127.0.0.1.
+_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
 
 
 class RayEmbedder:
@@ -289,32 +295,55 @@ def _open(config: Config) -> Embedder:
 @contextmanager
 def _on_ray(vault: Vault, engine: str) -> Iterator[None]:
     """Embed a vault's documents by tasks, one at a time for each processor. Raises EmbedderError."""
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
+    address = engine if "://" in engine else os.environ.get("RAY_ADDRESS", "")
+    for name, value in (_QUIET if address else _QUIET | _ALONE).items():
+        os.environ.setdefault(name, value)  # before the import, which reads some
     try:
         import ray
     except ImportError:
         message = "the engine ray is not installed"
         raise EmbedderError(message, "install the package again with its extra: `.[ray]`") from None
+    embedder = vault.embedder
     try:
-        _start(vault.config, engine)
-        vault.embedder = RayEmbedder(_open(vault.config), vault.config)
-        yield
+        with _cluster(address) if address else _this_machine(vault.config):
+            vault.embedder = RayEmbedder(_open(vault.config), vault.config)
+            yield
     except (ConnectionError, ray.exceptions.RayError) as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[-1][:160]
         hint = "look at `ray status` there, or publish without --engine"
         raise EmbedderError(f"ray: {line}", hint) from None
+    finally:
+        vault.embedder = embedder
 
 
-def _start(config: Config, engine: str) -> None:
-    """Start Ray, or reach its cluster, for this process; the vault before this one may have."""
+@contextmanager
+def _cluster(address: str) -> Iterator[None]:
+    """Reach a cluster, for the rest of this process."""
     import ray
 
-    address = engine if "://" in engine else os.environ.get("RAY_ADDRESS", "")
-    options: dict[str, Any] = {"address": address} if address else {"include_dashboard": False}
-    if not address:  # workers of this machine have this user's folder
-        options["runtime_env"] = {"env_vars": {"LESSONS_HOME": str(config.home)}}
-        # of its sockets, whose paths have 107 bytes at most
-        os.environ.setdefault("RAY_TMPDIR", "/tmp")
     if not ray.is_initialized():
-        ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, address=address)
+    yield
+
+
+@contextmanager
+def _this_machine(config: Config) -> Iterator[None]:
+    """Start a Ray whose files are in a private folder, as its own is open to everybody, and end it."""
+    import ray
+
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_urlsafe(32))
+    # the paths of its sockets have 107 bytes at most, so it is not in TMPDIR
+    private = tempfile.mkdtemp(prefix="lessons-ray-", dir="/tmp")
+    try:
+        ray.init(
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            include_dashboard=False,
+            _temp_dir=f"{private}/ray",
+            # workers of this machine have this user's folder
+            runtime_env={"env_vars": {"LESSONS_HOME": str(config.home)}},
+        )
+        yield
+    finally:
+        ray.shutdown()
+        shutil.rmtree(private, ignore_errors=True)
