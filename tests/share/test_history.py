@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,8 @@ from tests.support.trust import HEAP, PROMPT
 from vault_index.embed.cache import FILE
 from vault_index.index import reconcile
 from vault_index.search import query
-from vault_index.vault import open_vault
+from vault_index.share import history
+from vault_index.vault import Vault, open_vault
 
 # provenance
 
@@ -70,6 +74,36 @@ def test_a_lesson_is_shown_as_of_a_commit_a_tag_and_a_date(make_vault: MakeVault
     for revision in ("no-such-tag", "2025-01-01", "--output=x"):
         ran = run("lessons", "show", f"--at={revision}", "x", cwd=vault.root, check=False)
         assert ran.err.startswith(f"Error: no commit {revision!r}\n")
+
+
+@pytest.mark.slow
+def test_show_at_reads_the_one_file_and_embeds_nothing(
+    make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = make_vault(
+        {
+            "old.md": lesson_text("Old", "Zyzzyva of old."),
+            "quoted.md": '---\ntitle: "A \\"quoted\\" name"\n---\nText.\n',
+            **{f"other-{n}.md": lesson_text(f"Other {n}", f"Text {n}.") for n in range(5)},
+        }
+    )
+    commit(vault.root, "all")
+    read: list[int] = []
+    write_past = history.at
+
+    @contextmanager
+    def counting(*args: Any) -> Iterator[tuple[Vault, str]]:
+        with write_past(*args) as (past, revision):
+            read.append(len(past.files()[0]))
+            assert past.embedder is None or not args[2:]
+            yield past, revision
+
+    monkeypatch.setattr(history, "at", counting)
+    for name in ("old", "Old", "lessons/old"):
+        assert "Zyzzyva" in run("lessons", "show", name, "--at", "HEAD", cwd=vault.root).out
+    assert read == [1, 1, 1]
+    shown = run("lessons", "show", 'A "quoted" name', "--at", "HEAD", cwd=vault.root).out
+    assert shown.startswith('A "quoted" name')  # the file has it in other letters: all are read
 
 
 @pytest.mark.parametrize("name", ["..", ".git"])

@@ -6,7 +6,7 @@ import itertools
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -111,10 +111,12 @@ def signed(vault: Vault, commit: str, answer: Any) -> Any:
 
 
 @contextmanager
-def at(vault: Vault, revision: str) -> Iterator[tuple[Vault, str]]:
+def at(vault: Vault, revision: str, name: str = "") -> Iterator[tuple[Vault, str]]:
     """Make the vault as it was at a commit, tag or date, and remove it at the end; and name the commit.
 
-    Its index is for `index.sync` to make. Raises VaultError for a name of no commit.
+    Its index is for `index.sync` to make. With the `name` of a lesson it has only the files in which the
+    name stands, or whose path has it, and no vectors: to index all of them takes seconds. Raises
+    VaultError for a name of no commit.
     """
     commit = git.resolve(vault.root, revision) or git.at_date(vault.root, revision)
     if not commit:
@@ -123,8 +125,9 @@ def at(vault: Vault, revision: str) -> Iterator[tuple[Vault, str]]:
     tree = git.tree(vault.lessons_dir, commit)
     if not tree:
         raise VaultError(f"there was no vault at {revision}", "choose a later commit")
+    config = replace(vault.config, embedder="none") if name else vault.config
     with tempfile.TemporaryDirectory(prefix="lessons-at-") as folder:
-        for path, data in git.tree_files(vault.lessons_dir, tree):
+        for path, data in _with_name(git.tree_files(vault.lessons_dir, tree), name):
             if path.startswith("/") or {"..", ".git"} & set(Path(path.casefold()).parts):
                 # git fetches such a tree, but checks none out
                 raise GitError(f"no file may have this name: {printable(path)}", "git fsck")
@@ -132,4 +135,21 @@ def at(vault: Vault, revision: str) -> Iterator[tuple[Vault, str]]:
             with files.writing(file):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)
-        yield Vault(Path(folder), vault.config), commit
+        yield Vault(Path(folder), config), commit
+
+
+def _with_name(every: Iterable[tuple[str, bytes]], name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the files that may have a lesson of a name: all of them if none has it."""
+    wanted = name.partition("#")[0].removeprefix(f"{index_files.FOLDER}/").casefold()
+    others = []
+    has_name = not wanted
+    for path, data in every:
+        is_lesson = path.endswith(".md")
+        is_named = wanted in path.casefold() or wanted in data.decode("utf-8", "replace").casefold()
+        has_name |= is_lesson and is_named
+        if is_named or not is_lesson:
+            yield path, data
+        else:
+            others.append((path, data))
+    if not has_name:
+        yield from others

@@ -116,12 +116,15 @@ def ask(question: api.Question[api.Answer], *, of: Any = None, **options: Any) -
 
 
 @contextlib.contextmanager
-def as_of(revision: str) -> Iterator[Callable[[api.Question[Any]], Any]]:
-    """Make the vault as it was at a commit, tag or date; yield what answers from it."""
+def as_of(revision: str, name: str = "") -> Iterator[Callable[[api.Question[Any]], Any]]:
+    """Make the vault as it was at a commit, tag or date; yield a function that asks it.
+
+    With the `name` of a lesson it has only the files that may have this lesson.
+    """
     from vault_index.client import here
     from vault_index.share import history
 
-    with history.at(vault(), revision) as (past, commit):
+    with history.at(vault(), revision, name) as (past, commit):
         with Console() as console:
             here.bring_up_to_date(past, console.note, console.progress)
         yield lambda question: history.signed(vault(), commit, question.answer(past))
@@ -130,6 +133,21 @@ def as_of(revision: str) -> Iterator[Callable[[api.Question[Any]], Any]]:
 def entry(lesson: str) -> WholeEntry:
     """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
     return ask(api.lesson.show(name=name_in_vault(lesson)))
+
+
+def entry_at(lesson: str, revision: str) -> WholeEntry:
+    """Return a lesson with its text as it was at a commit, tag or date."""
+    name = name_in_vault(lesson)
+    question = api.lesson.show(name=name)
+    try:
+        with as_of(revision, name) as ask_past:
+            entry: WholeEntry = ask_past(question)
+    except VaultError:
+        with as_of(
+            revision
+        ) as ask_past:  # its file has the name in other letters, or it fails again
+            entry = ask_past(question)
+    return entry
 
 
 def project() -> str:

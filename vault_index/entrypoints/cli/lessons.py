@@ -224,9 +224,7 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
                 return
             raise _as_deleted(lesson_id, error) from None
     else:
-        name = asking.name_in_vault(lesson_id)
-        with asking.as_of(at) as past:
-            entry = past(api.lesson.show(name=name))
+        entry = asking.entry_at(lesson_id, at)
     used = None if at else asking.ask(api.lesson.tally(id=entry.id), as_is=True)
     has_links = not at and "\n## Related\n" in entry.text  # else only the file is read
     links = asking.ask(api.lesson.related(id=entry.id)) if has_links else ()
