@@ -6,6 +6,8 @@ exits 0. Anything else that escapes is a bug.
 
 from __future__ import annotations
 
+import errno
+
 NOT_PUBLISHED = "nothing is published there"
 
 
@@ -107,6 +109,10 @@ class WriteError(VaultError):
     """A disk that is full, read-only or not ours."""
 
 
+class StateError(VaultError):
+    """The database of what this machine remembers is there and cannot be read."""
+
+
 class ChangedError(WriteError):
     """A file is no longer what was read when it was to be changed; the save stays."""
 
@@ -117,3 +123,20 @@ class LinkError(WriteError):
 
 class GitError(VaultError):
     """Git could not do what was asked of it; the message is its own, on one line."""
+
+
+_HINTS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE), "close some programs, or raise the limit of `ulimit -n`"
+    ),
+    **dict.fromkeys(
+        (errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.EHOSTDOWN, errno.ETIMEDOUT),
+        "check the disk, and mount it again",
+    ),
+}
+
+
+def hint_for(error: OSError, otherwise: str) -> str:
+    """Return what to do about an error of the system that has nothing to do with one file."""
+    return _HINTS.get(error.errno or 0, otherwise)

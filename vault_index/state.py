@@ -1,14 +1,16 @@
 """The database of what this machine remembers about its user: SQLite, `~/.lessons/state.sqlite`.
 
 Standard library only. A thread keeps its connection open, so a record costs a millisecond. Readers never
-wait for the writer (WAL), except on a network file system. A file that cannot be opened reads as empty.
-A damaged one is set aside and a new one begins. Nothing else in this process may open the file: closing
-it there takes away SQLite's locks.
+wait for the writer (WAL), except on a network file system. A missing file reads as empty; one that is
+there and cannot be read is an error. On a read-only or full disk it is read all the same. A damaged one
+is set aside, which is said once, and a new one begins. Nothing else in this process may open the file:
+closing it there takes away SQLite's locks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import functools
 import json
@@ -23,7 +25,7 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import StateError, VaultError, WriteError, hint_for
 
 FILE = "state.sqlite"
 DAMAGED = ".damaged-"  # before the time at which it was set aside
@@ -36,6 +38,8 @@ NETWORKS = frozenset(
     "virtiofs fuse.glusterfs fuse.rclone fuse.s3fs fuse.smbnetfs fuse.sshfs".split()
 )
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)  # the second: of the file beside it
 
 T = TypeVar("T")
 Migration = Callable[[sqlite3.Connection], None]
@@ -54,7 +58,9 @@ class _Connection(sqlite3.Connection):
             self.close()
 
 
-_here = threading.local()  # `held`: what is open in this thread, `empty`: a database without a row
+# `held`: what is open in this thread; `empty`: a database without a row; `unwritable`: what is open while
+# it is read
+_here = threading.local()
 _of_parents: list[sqlite3.Connection] = []  # a fork may not use them, and closing would drop locks
 
 
@@ -65,7 +71,7 @@ def writing(home: Path, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connecti
     `wait` is how many seconds to wait for another writer. A `writing` inside another one joins its
     transaction. Raises WriteError.
     """
-    with _named_errors(home / FILE):
+    with _named_errors(home / FILE, WriteError):
         db = _connection(home)
         if db.in_transaction:
             yield db
@@ -77,20 +83,93 @@ def writing(home: Path, wait: float = WAIT_SECONDS) -> Iterator[sqlite3.Connecti
 
 @contextlib.contextmanager
 def reading(home: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database as it is now; an empty one if it is missing or cannot be opened.
+    """Open the database as it is now; an empty one if it is missing.
 
-    Raises VaultError where it is found to be damaged; the next one reads an empty one.
+    Raises StateError if it is there and cannot be read, and where it is found to be damaged; after that
+    the next one reads an empty one.
     """
-    with _named_errors(home / FILE):
-        try:
-            db = _connection(home) if (home / FILE).exists() else _empty()
-        except (WriteError, sqlite3.Error):
-            db = _empty()
+    with _named_errors(home / FILE, StateError), contextlib.ExitStack() as until_read:
+        db = _readable(home, until_read) if _is_there(home / FILE) else _empty()
         if db.in_transaction:
             yield db
             return
         with _transaction(db, "BEGIN"):
             yield db
+
+
+def _is_there(file: Path) -> bool:
+    """Whether there is a file. Raises StateError if that cannot be seen, as behind a dead link."""
+    try:
+        file.stat()
+    except FileNotFoundError:
+        for place in (file, file.parent):
+            if place.is_symlink() and not place.exists():
+                raise StateError(
+                    f"{file} cannot be read: {place} is a link that leads nowhere",
+                    "mount the disk that it leads to, or remove the link",
+                ) from None
+        return False
+    except OSError as error:
+        raise _error(file, error, StateError) from None
+    return True
+
+
+def _readable(home: Path, until_read: contextlib.ExitStack) -> sqlite3.Connection:
+    """Return a connection that reads; one to a database that cannot be written lasts `until_read`."""
+    outer: tuple[Path, sqlite3.Connection] | None = getattr(_here, "unwritable", None)
+    if outer is not None and outer[0] == home:
+        return outer[1]
+    try:
+        return _connection(home)
+    except (WriteError, sqlite3.Error) as error:
+        db = None
+        if not (isinstance(error, sqlite3.Error) and _is_damage(error)):
+            db = _unwritable(home / FILE)
+        if db is None:
+            raise
+    until_read.callback(db.close)
+    until_read.callback(setattr, _here, "unwritable", None)
+    _here.unwritable = home, db
+    return db
+
+
+def _unwritable(file: Path) -> sqlite3.Connection | None:
+    """Open a database for reading in a folder where nothing can be written; None if no way leads to it.
+
+    SQLite makes two files beside one in WAL mode, also to read it, unless it has the database for itself
+    or is told that nothing changes. That would hide what is in a log.
+    """
+    ways = [("mode=ro", "NORMAL")]
+    if os.access(file, os.W_OK):  # the disk is full
+        ways.append(("mode=rw", "EXCLUSIVE"))
+    has_log = any(_size(f"{file}{end}") for end in ("-wal", "-journal"))
+    if not has_log and not os.access(file.parent, os.W_OK):
+        ways.append(("mode=ro&immutable=1", "NORMAL"))
+    for mode, locking in ways:
+        db = sqlite3.connect(
+            f"{file.absolute().as_uri()}?{mode}", uri=True, isolation_level=None,
+            check_same_thread=False, factory=_Connection,
+        )  # fmt: skip
+        try:
+            db.execute(f"PRAGMA locking_mode = {locking}")
+            db.execute("PRAGMA query_only = ON")
+            if _version(db, file) < len(MIGRATIONS):
+                problem = f"{file} is of an older version of lessons, and cannot be written"
+                raise StateError(problem, "make it writable, and free some space")
+            return db
+        except sqlite3.Error:
+            db.close()
+        except StateError:
+            db.close()
+            raise
+    return None
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size  # noqa: PTH116  # its name is made of text
+    except FileNotFoundError:
+        return 0
 
 
 @contextlib.contextmanager
@@ -148,14 +227,17 @@ def _columns(kind: Any) -> str:
 
 
 def fact(home: Path, name: str) -> Any:
-    """Return a small thing that was kept by its name, a JSON value; None without it."""
+    """Return a small thing that was kept by its name, a JSON value; None without it.
+
+    Raises StateError.
+    """
     with reading(home) as db:
         found = db.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
     return json.loads(found[0]) if found else None
 
 
 def keep_fact(home: Path, name: str, value: Any) -> None:
-    """Keep a small thing by its name; None takes it away. Raises WriteError."""
+    """Keep a small thing by its name; None takes it away. Raises StateError, WriteError."""
     if value is None and fact(home, name) is None:
         return
     with writing(home) as db:
@@ -166,7 +248,7 @@ def keep_fact(home: Path, name: str, value: Any) -> None:
 
 def shrink(home: Path) -> None:
     """Rewrite the file without deleted data, and empty its log. Raises WriteError."""
-    with _named_errors(home / FILE):
+    with _named_errors(home / FILE, WriteError):
         db = _connection(home)
         db.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
         db.execute("VACUUM")
@@ -183,8 +265,8 @@ def notes(home: Path) -> list[tuple[str, str]]:
         for file in sorted(home.glob(f"{FILE}{DAMAGED}*Z"))
     ]
     try:
-        if (home / FILE).exists():
-            with _named_errors(home / FILE):
+        if _is_there(home / FILE):
+            with _named_errors(home / FILE, WriteError):
                 _connection(home)
     except VaultError as error:
         messages.append((error.message, error.hint))
@@ -209,7 +291,7 @@ def network_of(folder: Path) -> str:
 
 
 def _connection(home: Path) -> sqlite3.Connection:
-    """Return this thread's connection; a file that is missing or damaged is made anew."""
+    """Return this thread's connection; a file that is missing is made."""
     file = home / FILE
     held: tuple[tuple[Any, ...], sqlite3.Connection] | None = getattr(_here, "held", None)
     identity = _identity(file)
@@ -218,13 +300,7 @@ def _connection(home: Path) -> sqlite3.Connection:
     if held:
         _here.held = None
         held[1].close() if held[0][0] == os.getpid() else _of_parents.append(held[1])
-    try:
-        db = _open(file)
-    except sqlite3.DatabaseError as error:
-        if not _is_damage(error):
-            raise
-        _set_aside(file)
-        db = _open(file)
+    db = _open(file)
     _here.held = (os.getpid(), str(file), *(_identity(file) or ())), db
     return db
 
@@ -244,13 +320,17 @@ def _open(file: Path) -> sqlite3.Connection:
     except FileExistsError:
         pass
     except OSError as error:
-        raise _error(file, error.strerror or str(error)) from None
+        raise _error(file, error, WriteError) from None
     # a thread that ends leaves its connection to whoever collects it
     db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, factory=_Connection)
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA secure_delete = ON")
-    _choose_journal(db, "delete" if network_of(file.parent) else "wal")
-    _migrate(db, file)
+    try:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA secure_delete = ON")
+        _choose_journal(db, "delete" if network_of(file.parent) else "wal")
+        _migrate(db, file)
+    except BaseException:
+        db.close()  # it holds locks
+        raise
     return db
 
 
@@ -260,8 +340,9 @@ def _choose_journal(db: sqlite3.Connection, mode: str) -> None:
         try:
             db.execute(f"PRAGMA journal_mode = {mode}")
             break  # or SQLite has no other here
-        except sqlite3.OperationalError:  # another process opens it, too
-            if time.monotonic() > until:
+        except sqlite3.OperationalError as error:
+            is_busy = _code(error) & 0xFF in _BUSY  # another process opens it, too
+            if not is_busy or time.monotonic() > until:
                 raise
             time.sleep(_AGAIN_SECONDS)
     if mode == "wal":
@@ -269,17 +350,19 @@ def _choose_journal(db: sqlite3.Connection, mode: str) -> None:
 
 
 def _migrate(db: sqlite3.Connection, file: Path | None = None) -> None:
-    def version() -> int:
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-    if version() < len(MIGRATIONS):
+    if _version(db, file) < len(MIGRATIONS):
         with _transaction(db, "BEGIN IMMEDIATE"):
-            for change in MIGRATIONS[version() :]:
+            for change in MIGRATIONS[_version(db, file) :]:
                 change(db)
             db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    if version() > len(MIGRATIONS):
-        problem = f"{file} was written by a newer version of lessons"
-        raise WriteError(problem, "upgrade this one")
+
+
+def _version(db: sqlite3.Connection, file: Path | None) -> int:
+    """Return how many changes of the tables a database has had. Raises StateError for too many."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise StateError(f"{file} was written by a newer version of lessons", "upgrade this one")
+    return version
 
 
 def _empty() -> sqlite3.Connection:
@@ -295,39 +378,81 @@ def _empty() -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def _named_errors(file: Path) -> Iterator[None]:
-    """Turn what SQLite says into an error for the user, and set a damaged file aside."""
+def _named_errors(file: Path, kind: type[StateError | WriteError]) -> Iterator[None]:
+    """Turn what SQLite says into an error of a kind, and set a damaged file aside."""
     try:
         yield
+    except StateError as error:
+        if kind is StateError:
+            raise
+        raise kind(error.message, error.hint) from None
     except sqlite3.ProgrammingError:
         raise
     except sqlite3.DatabaseError as error:
-        if _is_damage(error):
-            _set_aside(file)
-            raise WriteError(f"{file} was damaged and is set aside", "run it again") from None
-        raise _error(file, str(error)) from None
+        if not _is_damage(error):
+            raise _error(file, error, kind) from None
+        if _set_aside(file):
+            raise kind(f"{file} was damaged and is set aside", "run it again") from None
+        raise kind(f"{file} is damaged", "move it out of its folder") from None
 
 
-def _error(file: Path, reason: str) -> WriteError:
-    if "locked" in reason:
-        return WriteError(f"another process writes to {file}", "wait until it is done")
-    return WriteError(f"cannot write {file}: {reason}", "free some space or make it writable")
+def _error(
+    file: Path, error: OSError | sqlite3.Error, kind: type[StateError | WriteError]
+) -> StateError | WriteError:
+    if isinstance(error, sqlite3.Error) and _code(error) & 0xFF in _BUSY:
+        return kind(f"another process writes to {file}", "wait until it is done")
+    system = error if isinstance(error, OSError) else _cause(file, error)
+    reason = system.strerror or str(error)
+    if kind is StateError:
+        return kind(f"{file} cannot be read: {reason}", hint_for(system, "make it readable"))
+    return kind(f"cannot write {file}: {reason}", hint_for(system, "make it writable"))
+
+
+def _cause(file: Path, error: sqlite3.Error) -> OSError:
+    """Return what the system said to SQLite, which keeps it for itself, as far as it can be seen."""
+    if _code(error) in _FULL:
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if file.is_dir():
+        return OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # too many files are open
+        file.stat()
+    except OSError as refused:
+        return refused
+    if _code(error) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        if not os.access(file, os.R_OK):
+            return OSError(errno.EACCES, os.strerror(errno.EACCES))
+        if os.statvfs(file).f_flag & os.ST_RDONLY:
+            return OSError(errno.EROFS, os.strerror(errno.EROFS))
+    return OSError(errno.EIO if _code(error) & 0xFF == sqlite3.SQLITE_IOERR else 0, str(error))
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's extended code of an error; 0 for one of Python's own."""
+    return getattr(error, "sqlite_errorcode", 0)
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
     is_missing = "no such table" in str(error)  # its log was whole, and the file was not
-    return is_missing or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
+    return is_missing or _code(error) & 0xFF in _DAMAGE
 
 
-def _set_aside(file: Path) -> None:
-    with contextlib.suppress(OSError), file.open("rb") as damaged:
-        fcntl.flock(damaged, fcntl.LOCK_EX)
-        seen = os.fstat(damaged.fileno())
-        if _identity(file) == (seen.st_dev, seen.st_ino):
-            aside = f"{file}{DAMAGED}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-            for end in ("", *LOGS):
-                with contextlib.suppress(FileNotFoundError):
-                    Path(f"{file}{end}").replace(f"{aside}{end}")
+def _set_aside(file: Path) -> bool:
+    """Rename a damaged file, unless another process has; False where that cannot be done."""
+    try:
+        with file.open("rb") as damaged:
+            fcntl.flock(damaged, fcntl.LOCK_EX)
+            seen = os.fstat(damaged.fileno())
+            if _identity(file) == (seen.st_dev, seen.st_ino):
+                aside = f"{file}{DAMAGED}{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+                for end in ("", *LOGS):
+                    with contextlib.suppress(FileNotFoundError):
+                        Path(f"{file}{end}").replace(f"{aside}{end}")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 # The tables, in the order in which they came.

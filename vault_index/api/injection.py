@@ -229,9 +229,7 @@ class _Texts:
     def _in_journal(self, id: str) -> Session | None:
         from vault_index.journal import archive
 
-        with suppress(VaultError):
-            return archive.named(self._journal, id[:MAX_SESSION_CHARS]) if id else None
-        return None
+        return archive.named(self._journal, id[:MAX_SESSION_CHARS]) if id else None
 
     def _prompts(self, id: str) -> dict[str, str]:
         from vault_index.journal import archive

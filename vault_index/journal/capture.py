@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from vault_index import git, state
 from vault_index.check.redact import glob_matcher, redact
-from vault_index.errors import VaultError, WriteError
+from vault_index.errors import StateError, VaultError, WriteError
 from vault_index.features import JournalTable
 from vault_index.hotpath import spool
 from vault_index.journal import archive, backlog, index, observe, projects
@@ -148,8 +148,8 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
     """Capture what waits, and bring the index up to date; return how many transcripts were captured.
 
     `lock` is the one that this process was started with. Nothing happens while another process
-    holds it. An unreadable transcript is said and no longer waits; one that cannot be written waits on.
-    Raises VaultError.
+    holds it. An unreadable transcript is said and no longer waits; one whose session cannot be written
+    waits on. Raises VaultError.
     """
     captured = 0
     lock = backlog.lock(journal) if lock is None else lock
@@ -172,7 +172,7 @@ def _capture_all(journal: Journal, say: Callable[[str], None]) -> int:
             try:
                 capture(journal, note.transcript, reading.agent_of(note.transcript))
                 captured += 1
-            except WriteError:
+            except (StateError, WriteError):  # the transcript waits on
                 raise
             except VaultError as error:
                 say(f"error: {error.message}")

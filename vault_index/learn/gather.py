@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vault_index import git
 from vault_index.check.redact import redact
-from vault_index.errors import VaultError
+from vault_index.errors import StateError, VaultError
 from vault_index.features import JournalTable, LearnTable
 from vault_index.files import read_if_any
 from vault_index.hotpath.log import MAX_SESSION_CHARS
@@ -76,6 +76,8 @@ def at_hand(vault: Vault, name: str, folder: Path) -> Material:
     """
     try:
         return session(vault, name or LAST, folder, unrecorded=True)
+    except StateError:
+        raise
     except VaultError:
         if name:
             raise

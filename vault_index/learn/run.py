@@ -495,7 +495,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
     """Learn from the sessions that ended; return of how many. `learn` puts the command to a vault.
 
     Without `[learn] auto` their notes are removed. Nothing happens while another process does it.
-    Raises WriteError.
+    Raises StateError, WriteError.
     """
     if not journal.config[LearnTable].auto:
         for note in backlog.ended(journal):
@@ -535,11 +535,11 @@ def _learn_from(session: str, root: str, learn: Learn, say: Callable[[str], None
 def _ended(journal: Journal, note: backlog.Note) -> tuple[str, str] | None:
     """Return a note's session and the root of the vault that may learn from it; None without.
 
-    The sessions of this product, of subagents, and forgotten ones are not there.
+    The sessions of this product, of subagents, and forgotten ones are not there. Raises StateError.
     """
+    session = archive.of_transcript(journal, note.transcript)
     try:
-        session = archive.of_transcript(journal, note.transcript)
         root = index_files.find(None, session.folder, os.environ) if session else None
-    except (VaultError, ValueError, OSError):
+    except (ValueError, OSError):
         return None
     return (session.id, root) if session and root and not session.parent else None
