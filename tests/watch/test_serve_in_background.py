@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -21,6 +22,8 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.watchers import soon
 from vault_index.edit import init
 from vault_index.entrypoints import guard, serving
+from vault_index.entrypoints.cli.servers import HTTP_PORT
+from vault_index.errors import VaultError
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -114,6 +117,30 @@ def test_what_a_terminal_serves_is_not_served_twice(team: Vault, own_world: Path
         assert not serving.is_running()
     with guard.listening("127.0.0.1", front.port):
         assert "cannot listen" in run(*words, cwd=team.root, check=False).err
+
+
+def test_open_takes_a_free_port_where_another_user_has_ours(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 54, item 7: the error named `--port`, which `open` does not have."""
+    monkeypatch.setenv("BROWSER", "true")
+    with _taken(HTTP_PORT):
+        opened = run("lessons", "open", cwd=team.root)
+        served_on = re.match(r"serving \S+ on (http://127\.0\.0\.1:(\d+)), until", opened.out)
+        assert served_on, opened
+        assert served_on[2] != str(HTTP_PORT)
+        assert answers(served_on[1])
+        again = run("lessons", "open", cwd=team.root)
+        assert again.out.startswith(f"already serving {team.root} on {served_on[1]}")
+
+
+@contextlib.contextmanager
+def _taken(port: int) -> Iterator[None]:
+    """Have a port taken, by this test or by whoever has it already."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(VaultError):
+            stack.enter_context(guard.listening("127.0.0.1", port))
+        yield
 
 
 def serving_folder() -> Path:

@@ -44,10 +44,11 @@ LOOK_SECONDS = 2.0  # between two looks whether another version was installed
 POLL_SECONDS = 0.05
 
 
-def begin(vault: Vault, port: int) -> tuple[str, bool]:
+def begin(vault: Vault, port: int, *, or_free: bool = False) -> tuple[str, bool]:
     """Serve a vault in the background; return the address, and whether that began here.
 
-    Raises VaultError where another vault is served, the port is taken, or the server does not start.
+    With `or_free` a free port does where somebody else has this one. Raises VaultError where another
+    vault is served, the port is taken, or the server does not start.
     """
     folder = _folder()
     files.make_folder(folder)
@@ -58,7 +59,9 @@ def begin(vault: Vault, port: int) -> tuple[str, bool]:
         except VaultError:
             if address := _at_a_terminal(vault, port):
                 return address, False
-            raise
+            if not or_free:
+                raise
+            port = 0
         (folder / STATE).unlink(missing_ok=True)
     with files.writing(folder):
         handle = index_files.open_folder(str(folder))

@@ -138,6 +138,7 @@ def _serve(
     *,
     opens: bool,
     background: bool,
+    or_free: bool = False,
 ) -> None:
     from vault_index.entrypoints import guard, serving
 
@@ -151,7 +152,7 @@ def _serve(
     vault = asking.vault()
     secret = _secret(token_file, host, vault.config.home)
     if background:
-        address, began = serving.begin(vault, port)
+        address, began = serving.begin(vault, port, or_free=or_free)
         verb = "serving" if began else "already serving"
         end = "until `lessons serve --stop`" if serving.is_running() else "at a terminal"
         output.say(f"{verb} {vault.root} on {address}, {end}")
@@ -177,9 +178,10 @@ def _serve(
 def open_command() -> None:
     """Open the page of the vault in your browser.
 
-    A server in the background serves it, until `lessons serve --stop`.
+    A server in the background serves it, until `lessons serve --stop`; on a free port where another
+    program has 7731.
     """
-    _serve(HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True)
+    _serve(HTTP_PORT, DEFAULT_HOST, None, opens=True, background=True, or_free=True)
 
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
