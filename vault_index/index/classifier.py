@@ -1,9 +1,10 @@
 """A lesson without categories -> proposals, with reasons. No language model.
 
-First phrases that name a category. Then how near the lesson is to each category: to its name, to its
-lessons together, to the nearest of them, and whether the text names it. A sum of these, with weights
-learned from sets of notes, gives each category a probability, and "none of them" one, too. A curve
-corrects these. An unsure proposal goes to the branch above, or the lesson stays as it is.
+First phrases that name a category: the vault's own, and those that the package has for the default
+tree, in a title. Then how near the lesson is to each category: to its name, to its lessons together, to
+the nearest of them, and whether the text names it. A sum of these, with weights learned from sets of
+notes, gives each category a probability, and "none of them" one, too. A curve corrects these. If that is
+unsure, the package's phrases count in the text, too, or the branch above is proposed, or nothing.
 
 Only lessons whose author or folder says what they are about are learned from, never a proposal.
 """
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index.errors import EmbedderError
 from vault_index.index import rows
+from vault_index.lesson import passages
 from vault_index.lesson.category import (
     CLASSIFIER,
     DEFAULT_TAXONOMY,
@@ -45,12 +47,14 @@ if TYPE_CHECKING:
     Embed = Callable[[Sequence[str]], np.ndarray]
 
 # How far to believe a probability: a logistic curve over its log odds. In vaults of 20, 40, 200 and 1,720
-# real notes it places .45, .56, .72 and .79 of new ones; .76, .76, .80 and .87 of these are right, and it
-# says .80, .80, .82 and .84.
+# real notes it places .45, .57, .72 and .78 of new ones; .76, .76, .81 and .87 of these are right, and it
+# says .79, .80, .81 and .84.
 INTERCEPT, SLOPE = 0.25, 0.8
 MIN_SHARE, MAX_SHARE = 0.05, 0.98  # beyond, a probability says no more
 MAX_CATEGORIES = 3  # categories of a proposal
-YOUNG_VAULT = 10  # lessons of a tree of its own: below that the default phrases hold
+YOUNG_VAULT = 10  # lessons of a tree of its own: below that the default tree is in use
+SHORT_PHRASE = 3  # letters: many texts have `CI` in passing, titles and first sentences seldom
+SURE_BY_TEXT = 0.6  # of a default phrase in the text: right for 6 of 10 lessons of this project
 MIN_CERTAINTY = 0.5  # for the first category
 MIN_SECOND_SHARE = 0.3  # for the second and third
 
@@ -67,7 +71,7 @@ NONE_WEIGHTS = (4.65, 0.2, 3.0, -2.4)
 MIN_SINGLE, MAX_SINGLE = 0.005, 0.9
 
 DEFAULT_PHRASES: Mapping[CategoryPath, str] = {
-    "devops/ci-cd": "ci pipeline, github actions, gitlab ci, jenkins",
+    "devops/ci-cd": "ci, ci pipeline, github actions, gitlab ci, jenkins",
     "devops/docker": "docker compose, docker image, dockerfile",
     "devops/deployment": "helm, kubernetes, terraform",
     "devops/monitoring": "alerting, grafana, prometheus",
@@ -77,11 +81,12 @@ DEFAULT_PHRASES: Mapping[CategoryPath, str] = {
     "development/frontend": "css, react component",
     "development/backend": "rest api, sql",
     "development/tooling": "eslint, linter",
-    "product-management": "user story, roadmap",
+    "product-management": "jira, user story, roadmap",
     "conventions": "naming convention, style guide",
 }
 
 _WORD = re.compile(r"[^\W_][\w+#]*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
 _UNFILED = filters.any_of("filed_by", (CLASSIFIER, rows.NOBODY))
 _FILED = filters.any_of("filed_by", (rows.AUTHOR, rows.FOLDER))
 
@@ -128,7 +133,7 @@ class Classifier:
     ) -> None:
         self._titles = titles
         self._counts = Counter(category for many in filed for category in set(many))
-        self._keywords = _in_force(self._counts, keywords or {}, taxonomy)
+        self._phrases = _in_force(self._counts, keywords or {}, taxonomy)
         declared, self._is_declared = _declared(self._counts, taxonomy)
         used = sorted(self._counts)
         empty = sorted(declared - set(used) if embed else ())
@@ -152,7 +157,7 @@ class Classifier:
         self._starts = np.cumsum([0, *used.sum(1)])[:-1].astype(int)
         self._name_vectors = np.zeros((len(self._known), vectors.shape[1]), np.float32)
         if embed is not None:
-            said = tuple(_described(path, self._keywords) for path in self._known)
+            said = tuple(_described(path, self._phrases.all()) for path in self._known)
             with suppress(EmbedderError):  # a server that embeds may be away
                 self._name_vectors = _embedded(embed, said)
 
@@ -192,30 +197,17 @@ class Classifier:
     def classify(self, title: str, text: str, vector: np.ndarray | None) -> Classification:
         """Return what a lesson is about. `vector` is its own, float32[dimension]."""
         head, body = _plain(title), _plain(text)
-        verdict = self._by_keyword(head, body)
-        if verdict is None and vector is not None and self._vectors is not None:
-            verdict = self._by_likeness(self._vectors @ vector, vector, head, body)
+        own, used, declared = self._phrases
+        verdict = _by_phrase(own, head, body) or _by_phrase(used, head)
         if verdict is not None:
             return verdict
-        why = "no phrase names a category for it"
-        why += ", and there are no vectors to compare" if vector is None else ""
-        return Classification((UNCATEGORIZED,), 0.0, (why,))
-
-    def _by_keyword(self, head: str, body: str) -> Classification | None:
-        """Look for the phrases that name a category: those in the title count first."""
-        named: dict[CategoryPath, tuple[int, str]] = {}
-        for phrase, category in self._keywords.items():
-            plain = _plain(phrase)
-            for weight, where, name in ((1000, head, "title"), (1, body, "text")):
-                times = where.count(plain) if plain else 0
-                if times:
-                    score, _ = named.get(category, (0, ""))
-                    named[category] = (score + weight * times, f"{phrase!r} is in its {name}")
-                    break
-        if not named:
-            return None
-        best = sorted(named, key=lambda path: (-named[path][0], path))[:MAX_CATEGORIES]
-        return Classification(tuple(best), 1.0, tuple(f"{path}: {named[path][1]}" for path in best))
+        unsure = Classification((UNCATEGORIZED,), 0.0, (_why_none(vector),))
+        if vector is not None and self._vectors is not None:
+            unsure = self._by_likeness(self._vectors @ vector, vector, head, body)
+            if unsure.sure >= MIN_CERTAINTY:
+                return unsure
+        named = _by_phrase(declared, head) or _by_phrase(used, "", *_prose(text))
+        return named._replace(sure=SURE_BY_TEXT) if named else unsure
 
     def _by_likeness(
         self, cosines: np.ndarray, vector: np.ndarray, head: str, body: str
@@ -258,6 +250,42 @@ class Classifier:
         likely = [path for path in total if _certainty(total[path]) >= MIN_CERTAINTY]
         branch = max(likely, key=lambda path: (path.count("/"), total[path]), default="")
         return branch, total.get(branch, 0.0)
+
+
+def _by_phrase(
+    phrases: Mapping[str, CategoryPath], head: str, body: str = "", first: str = ""
+) -> Classification | None:
+    """Return the categories that phrases name in the title or the text; those in the title count first.
+
+    A short phrase counts in the `first` sentence only, if there is one.
+    """
+    named: dict[CategoryPath, tuple[int, str]] = {}
+    for phrase, category in phrases.items():
+        plain = _plain(phrase)
+        is_short = len(phrase) <= SHORT_PHRASE
+        text = first if first and is_short else body
+        for weight, where, name in ((1000, head, "title"), (1, text, "text")):
+            times = where.count(plain) if plain else 0
+            if times:
+                score, _ = named.get(category, (0, ""))
+                named[category] = (score + weight * times, f"{phrase!r} is in its {name}")
+                break
+    if not named:
+        return None
+    best = sorted(named, key=lambda path: (-named[path][0], path))[:MAX_CATEGORIES]
+    return Classification(tuple(best), 1.0, tuple(f"{path}: {named[path][1]}" for path in best))
+
+
+def _prose(text: str) -> tuple[str, str]:
+    """Return the words of a text without its code, and those of its first sentence."""
+    prose = passages.prose(text)
+    first = _SENTENCE_END.split(prose.strip(), maxsplit=1)[0]
+    return _plain(prose), _plain(first)
+
+
+def _why_none(vector: np.ndarray | None) -> str:
+    away = ", and there are no vectors to compare" if vector is None else ""
+    return f"no phrase names a category for it{away}"
 
 
 def _certainty(share: float) -> float:
@@ -373,20 +401,46 @@ def _embedded(embed: Embed, texts: tuple[str, ...]) -> np.ndarray:
     return embed(texts)
 
 
+class _Phrases(NamedTuple):
+    """The phrases that name a category: the vault's own; of the default tree, those of branches that it
+    uses, and those that only `vault.toml` names.
+    """
+
+    own: Mapping[str, CategoryPath]
+    used: Mapping[str, CategoryPath]
+    declared: Mapping[str, CategoryPath]
+
+    def all(self) -> dict[str, CategoryPath]:
+        return {**self.declared, **self.used, **self.own}
+
+
 def _in_force(
     used: Mapping[CategoryPath, int],
     keywords: Mapping[str, CategoryPath],
     taxonomy: Sequence[CategoryPath],
-) -> dict[str, CategoryPath]:
-    """Return the vault's phrases, and default ones for the deepest of their branches that it has."""
-    allowed = _declared(used, taxonomy, YOUNG_VAULT)[0] | set(used)
-    chosen: dict[str, CategoryPath] = {}
-    for path, phrases in DEFAULT_PHRASES.items():
-        for branch in prefixes(path):
-            if branch in allowed:
-                chosen |= dict.fromkeys(phrases.split(", "), branch)
+) -> _Phrases:
+    """Return the vault's phrases, and the default ones for the deepest of their branches that it has.
+
+    A vault has the categories of its lessons and of its taxonomy, with the branches above. Where a
+    category of its lessons is called like a phrase, or like the category of one, that one is meant.
+    """
     own = {phrase: normalise(path) for phrase, path in keywords.items()}
-    return chosen | {phrase: path for phrase, path in own.items() if path}
+    young, _ = _declared(used, taxonomy, YOUNG_VAULT)
+    known = {
+        branch for path in {*used, *young, *map(normalise, taxonomy)} for branch in prefixes(path)
+    }
+    in_use = {path.partition("/")[0] for path in {*used, *young}}
+    by_name = {path.rpartition("/")[2]: path for path in sorted(used, key=used.__getitem__)}
+    of_used: dict[str, CategoryPath] = {}
+    of_declared: dict[str, CategoryPath] = {}
+    for path, phrases in DEFAULT_PHRASES.items():
+        branch = next((each for each in reversed(prefixes(path)) if each in known), "")
+        category = path if path in used else by_name.get(path.rpartition("/")[2], branch)
+        for phrase in phrases.split(", "):
+            if meant := by_name.get(phrase.replace(" ", "-"), category):
+                group = of_used if meant.partition("/")[0] in in_use else of_declared
+                group[phrase] = meant
+    return _Phrases({each: path for each, path in own.items() if path}, of_used, of_declared)
 
 
 def _plain(text: str) -> str:
