@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,9 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import kept_on
+from tests.support.serving import answering
+from tests.support.shown_vaults import TEXT_ONLY
+from vault_index.api import learn
+from vault_index.entrypoints.mcp import texts
+from vault_index.entrypoints.words import sentence
 from vault_index.lesson import identifiers
 from vault_index.recall import select
 from vault_index.search import entries, query
@@ -84,7 +92,40 @@ def test_words_in_capitals_are_a_phrase(vault: Vault) -> None:
 def test_what_is_quoted_must_stand_in_a_hit_of_a_search(vault: Vault) -> None:
     asked = Query('how to "on conflict do  nothing"', phrases=True)
     assert [hit.lesson_id for hit in query.run(vault, asked).hits] == ["upsert"]
-    assert query.run(vault, Query('"on conflict do everything"', phrases=True)).hits == []
+    assert query.run(vault, asked).unquoted == ()
+
+
+REQUEST = 'please add a rule ("on conflict do everything", "after rows") to the notes on upserts'
+
+
+def test_a_pasted_request_is_searched_without_quotes_that_no_lesson_has(vault: Vault) -> None:
+    """Issue 54, item 2: a quoted "Swiss franc" in a request found nothing."""
+    found = query.run(vault, Query(REQUEST, phrases=True))
+    plain = query.run(vault, Query(REQUEST.replace('"', ""), phrases=True))
+    assert [hit.lesson_id for hit in found.hits] == [hit.lesson_id for hit in plain.hits]
+    assert found.hits[0].lesson_id == "upsert"
+    assert found.unquoted == ("on conflict do everything", "after rows")
+    one_of_two = Query('"on conflict do nothing" and "no such words"', phrases=True)
+    assert len(query.run(vault, one_of_two).unquoted) == 2
+
+
+def test_each_door_says_that_it_searched_without_the_quotes(team: Vault) -> None:
+    asked = 'raise the "Swiss franc" heap'
+    says = 'no lesson has "Swiss franc": searched without the quotes'
+    typed = run("lessons", "search", asked, cwd=team.root)
+    assert says in typed.err.splitlines()
+    assert typed.out.startswith("1. ")
+    assert run("lessons", "search", "--json", asked, cwd=team.root).json["without_quotes"] == [
+        "Swiss franc"
+    ]
+    found = learn.search(query=asked).answer(team)
+    assert sentence(says) in texts.search_results(found)
+    with answering(team.root, Path(os.environ["LESSONS_HOME"]), **TEXT_ONLY) as answers:
+        body = {"prompt": asked, "min_score": None}
+        told = answers.ask("POST", "/api/query", json=body).json()
+        assert told["without_quotes"] == ["Swiss franc"]
+        page = html.unescape(answers.ask("GET", "/lessons", params={"q": asked}).text)
+    assert sentence(says) in page
 
 
 @pytest.mark.slow

@@ -80,6 +80,7 @@ def search(
         *(tuple(trusted.hits), results.text_only, vault.config.embedder),
         floor=least,
         following=str(start + limit) if results.has_more else "",
+        unquoted=trusted.unquoted,
     )
 
 

@@ -68,7 +68,10 @@ def _every(vault: Vault, asked: Query) -> Results:
 def _listed(vault: Vault, results: Results) -> HitList:
     embedder = None if results.text_only else vault.embedder
     model = embedder.name if embedder else ""
-    return HitList(tuple(results.hits), results.text_only, vault.config.embedder, model)
+    return HitList(
+        *(tuple(results.hits), results.text_only, vault.config.embedder, model),
+        unquoted=results.unquoted,
+    )
 
 
 @question

@@ -97,6 +97,11 @@ def phrases(query: str) -> list[str]:
     return [phrase for phrase in quoted if len(phrase) > 1]
 
 
+def without_quotes(query: str) -> str:
+    """Return a query with the quoted phrases as plain words."""
+    return _QUOTED.sub(lambda quoted: "".join(filter(None, quoted.groups())), query)
+
+
 def fold(text: str) -> str:
     """Return a text on one line in small letters, as phrases are compared."""
     return " ".join(small(text).split())

@@ -188,7 +188,9 @@ def with_above(
     own = [hit for hit in results.hits if hit.kind == LESSONS]
     every = above.joined(vault, Injection("", own, others=results.silenced), search)
     every.sort(key=lambda hit: -hit.shown_score)
-    return replace(results, hits=[*every, *skills])
+    has_phrases = any(query.has_phrases(hit, results.unquoted) for hit in every)
+    unquoted = () if has_phrases else results.unquoted
+    return replace(results, hits=[*every, *skills], unquoted=unquoted)
 
 
 def skills_above(vault: Vault, asked: Query) -> query.Results:

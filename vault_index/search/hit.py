@@ -268,6 +268,7 @@ class HitList:
     dropped: tuple[tuple[Hit, str], ...] = ()  # each with the reason
     place: str = ""  # the document or category that was searched
     following: str = ""  # the cursor of the next page
+    unquoted: tuple[str, ...] = ()  # quoted phrases that no lesson has all of: searched as words
 
 
 @dataclass(frozen=True, slots=True)

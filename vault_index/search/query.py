@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from vault_index.embed.languages import TwoModels
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index import rows
 from vault_index.index.skills import NOT_FOR, visible
-from vault_index.lesson import category
+from vault_index.lesson import category, identifiers
 from vault_index.lesson.file import hash_of
 from vault_index.search import documents, duplicates, entries, evidence, scoring, unindexed
 from vault_index.search.hit import (
@@ -118,6 +119,7 @@ class Results:
     place: Document | None = None  # the document or category that `Query.within` means
     has_more: bool = False  # whether a next page has lessons
     is_understood: bool = True  # by the model: else only words are evidence
+    unquoted: tuple[str, ...] = ()  # quoted phrases that no lesson has: searched as plain words
 
     @property
     def silenced(self) -> list[Hit]:
@@ -170,7 +172,8 @@ def every_kind(vault: Vault, query: Query) -> Results:
     first = run(vault, query) if LESSONS in query.kinds else Results([])
     then = skills(vault, query) if SKILLS in query.kinds else Results([])
     hits, dropped = first.hits + then.hits, first.dropped + then.dropped
-    return Results(hits, dropped, first.text_only or then.text_only, first.place)
+    text_only = first.text_only or then.text_only
+    return Results(hits, dropped, text_only, first.place, unquoted=first.unquoted)
 
 
 def run(vault: Vault, query: Query) -> Results:
@@ -252,8 +255,11 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     understood = vector is None or is_understood(vault, text)
     if vector is not None and not understood:
         vector = UNKNOWN_LANGUAGE * vector
+    unquoted: tuple[str, ...] = ()
     if query.phrases and table.schema.exact_text:
-        where = scoring.with_phrases(table, text, where)
+        where, unquoted = scoring.with_phrases(table, text, where)
+        text = identifiers.without_quotes(text) if unquoted else text
+    result = partial(Results, text_only=why, is_understood=understood, unquoted=unquoted)
 
     def compared(hits: Sequence[Hit]) -> list[Hit]:
         if vector is None:
@@ -268,7 +274,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
         page = ordered[query.offset :]
         hits, dropped = first_of(page, query.k, refuse)
         has_more = len(page) > query.k
-        return Results(hits, dropped + unlike, has_more=has_more, is_understood=understood)
+        return result(hits, dropped + unlike, has_more=has_more)
     # confidence orders whole pages, so that they fit together
     pages = max(4, -(-scoring.CANDIDATES // max(1, query.k)))
     wanted = EXPLAINED if query.explain else query.k * pages or scoring.CANDIDATES
@@ -280,7 +286,13 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     has_more = len(reaching) > query.k
     has_more = has_more or (scored.has_more and not refuse(candidates[-1]))
     dropped += scored.silent
-    return Results(hits, dropped, why, has_more=has_more, is_understood=understood)
+    return result(hits, dropped, has_more=has_more)
+
+
+def has_phrases(hit: Hit, phrases: Sequence[str]) -> bool:
+    """Whether the passage or the names of a hit have all of some quoted phrases."""
+    folded = map(identifiers.fold, phrases)
+    return all(identifiers.stands_in(phrase, hit.names, hit.text) for phrase in folded)
 
 
 @contextlib.contextmanager

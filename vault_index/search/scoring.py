@@ -407,17 +407,22 @@ def _named(
     return found
 
 
-def with_phrases(table: Reader, query: str, where: str | None) -> str | None:
+def with_phrases(
+    table: Reader, query: str, where: str | None
+) -> tuple[str | None, tuple[str, ...]]:
     """Return a filter that also keeps only the lessons in which each quoted phrase stands.
 
-    Full text cannot look up a phrase without a word of substance, such as "->": it filters nothing.
+    Where no lesson has all of them, it is the filter as it was, and the phrases. Full text cannot look up
+    a phrase without a word of substance, such as "->": it filters nothing.
     """
-    for phrase in map(identifiers.fold, identifiers.phrases(query)):
-        having = _with_phrase(table, phrase, where, REQUIRED_ROWS)
-        if having or _words_of_substance(phrase):
-            row_ids = table.ids[list(having)].tolist() if having else ()
-            where = filters.all_of(where, filters.of_rows(row_ids))
-    return where
+    kept, quoted = where, tuple(identifiers.phrases(query))
+    for phrase in map(identifiers.fold, quoted):
+        having = _with_phrase(table, phrase, kept, REQUIRED_ROWS)
+        if having:
+            kept = filters.all_of(kept, filters.of_rows(table.ids[list(having)].tolist()))
+        elif _words_of_substance(phrase):
+            return where, quoted
+    return kept, ()
 
 
 def _rows_with(table: Reader, mark: Mark, where: str | None) -> dict[int, bool] | None:

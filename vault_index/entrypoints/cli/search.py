@@ -94,6 +94,7 @@ def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, A
     values |= {"skills_floor": answer.skills_floor} if "skills" in asked.kinds else {}
     values |= {"in": answer.place} if asked.within else {}
     values |= {"only": only} if only else {}
+    values |= {"without_quotes": answer.unquoted} if answer.unquoted else {}
     if asked.explain:
         values["dropped"] = [{**hit.as_json(), "why": why} for hit, why in answer.dropped]
     return values
@@ -106,6 +107,8 @@ def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
         asking.note(f"note: full text only: {answer.text_only}")
     if answer.place:
         asking.note(f"in {answer.place}")
+    if answer.unquoted:
+        asking.note(hits.without_quotes(answer.unquoted))
     if not answer.hits:
         asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
     width = output.screen_width()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from vault_index.entrypoints.words import hits as hits_words
 from vault_index.entrypoints.words import journal, sentence
 from vault_index.entrypoints.words import proposals as proposals_words
 from vault_index.errors import VaultError
@@ -38,6 +39,7 @@ def search_results(answer: HitList) -> str:
     below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in answer.hits
              if hit not in hits][:BELOW]  # fmt: skip
     notes = [f"Full text only: {line(answer.text_only)}."] if answer.text_only else []
+    notes += [line(sentence(hits_words.without_quotes(answer.unquoted)))] * bool(answer.unquoted)
     if not answer.hits:
         return " ".join(["No lesson matches.", *notes, "Next: try other words, or go on without."])
     if not hits:

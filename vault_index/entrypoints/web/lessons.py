@@ -272,7 +272,11 @@ HIT = shown_as(
     passage=(str, ...),
     source_file=(str, ...),
 )
-_SPENT: Any = {"query_time_ms": (float, ...), "model": (str, ...)}
+_SPENT: Any = {
+    "query_time_ms": (float, ...),
+    "model": (str, ...),
+    "without_quotes": (list[str], []),  # phrases that no lesson has all of
+}
 FOUND = answer_form("Found", lessons=(many(HIT), ...), skills=(many(HIT), []), **_SPENT)
 FOUND_IN = answer_form("FoundIn", results=(dict[Collection, list[Any]], ...), **_SPENT)
 
@@ -319,7 +323,8 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     if not body.collections:
         results = hits if hits.get("skills") else {"lessons": hits["lessons"]}
     took = round(1000 * (time.perf_counter() - began), 1)
-    return JSONResponse({**results, "query_time_ms": took, "model": _model(answer)})
+    more = {"without_quotes": answer.unquoted} if answer.unquoted else {}
+    return JSONResponse({**results, "query_time_ms": took, "model": _model(answer), **more})
 
 
 LESSON = shown_as(WholeEntry, ("file_hash",), source_file=(str, ...))

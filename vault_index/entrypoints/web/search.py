@@ -26,7 +26,7 @@ from vault_index.entrypoints.web.markdown import excerpt_of, with_marks
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words.hits import evidence, silent_from
+from vault_index.entrypoints.words.hits import evidence, silent_from, without_quotes
 from vault_index.recall import block
 from vault_index.recall.select import without_withheld
 from vault_index.search.hit import Hit, Injection, Query
@@ -136,6 +136,7 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
         "left_out": _left_out(hits, recall) if private else {},
         "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "silent": recall.silent if private else without_withheld(recall.silent),
+        "unquoted": without_quotes(answer.unquoted),
         "reduced": client.shown(answer.text_only) if is_reduced else "",
     }
 

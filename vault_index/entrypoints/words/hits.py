@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vault_index.learn.skills import build
     from vault_index.search import documents
 
+MAX_PHRASE_CHARS = 60
 HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}
 
 
@@ -27,6 +28,15 @@ def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
     taught = ", taught" if hit.taught else ""
     heading = [f"{number}. {visible_line(named(hit))} ({hit.percent}%{taught})", f"   {about}"]
     return [*heading, *([f"   {text}"] if text else [])]
+
+
+def without_quotes(phrases: Sequence[str]) -> str:
+    """Return what to say of a search for quoted phrases that no lesson has all of; "" for none."""
+    if not phrases:
+        return ""
+    shown = ", ".join(f'"{excerpt(clean(phrase), MAX_PHRASE_CHARS)}"' for phrase in phrases)
+    which = shown if len(phrases) == 1 else f"all of {shown}"
+    return f"no lesson has {which}: searched without the quotes"
 
 
 def evidence(hit: Hit) -> str:
