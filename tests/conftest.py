@@ -23,6 +23,7 @@ from tests.support.places import REPO, TESTS
 from tests.support.serving import Answering, Serving, answering, serving
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.edit import init
+from vault_index.entrypoints.cli.output import AGENT_VARIABLES
 from vault_index.index import reconcile
 from vault_index.vault import Vault, open_vault
 
@@ -211,7 +212,8 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     home = make_home(tmp_path / "home")
     for name in list(os.environ):
-        if name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "ANTHROPIC_", "OPENAI_")):
+        is_ours = name.startswith(("LESSONS_", "CLAUDE", "OLLAMA_", "ANTHROPIC_", "OPENAI_"))
+        if is_ours or name in AGENT_VARIABLES:  # an agent may run the tests
             monkeypatch.delenv(name)
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")  # the home is the test's own
     monkeypatch.setenv("LESSONS_HOME", str(home))

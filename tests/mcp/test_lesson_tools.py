@@ -101,7 +101,7 @@ async def test_what_is_not_there_costs_three_titles_and_counts_as_no_use(
     assert text.startswith("No lesson is about this. The nearest are below")
     assert 1 <= text.count("\n- ") <= 3
     assert "Store dates" not in text
-    assert records(team, "LearnSearch") == []
+    assert [each.lessons for each in records(team, "LearnSearch")] == [[]]
 
 
 async def test_a_missing_id_is_an_answer_with_what_is_near(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -139,7 +139,8 @@ def select(
     injections.take_in_misses(home, root)
     some = injections.records(home, root, chosen, limit + 1, max(0, offset))
     shown = tuple(map(_Details(vault, some[:limit]).of, some[:limit]))
-    return Injections(shown, len(some) > limit, injections.total(home, root, chosen))
+    every = replace(chosen, events=[*hooks, injections.SEARCH, injections.READ])
+    return Injections(shown, len(some) > limit, injections.total(home, root, every))
 
 
 class _Details:

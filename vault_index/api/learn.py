@@ -15,8 +15,8 @@ from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError, WriteError
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
-from vault_index.search.hit import HitList, Named, Query
-from vault_index.store.injections import Summary
+from vault_index.search.hit import HitList, Named, Query, WholeEntry
+from vault_index.store.injections import READ, SEARCH, Summary
 
 if TYPE_CHECKING:
     from vault_index.learn.gate import Lessons
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from vault_index.learn.run import Learned, Proposed, SessionText
     from vault_index.vault import Vault
 
-SEARCH, GET = "LearnSearch", "LearnGet"  # events in the record
 COUNTED = 5  # hits of a search that count as used: an agent reads the first
 HITS, MAX_HITS = 10, 50  # of a page: where neither caller nor settings say, and at most
 NEWEST = 20  # lessons in a list of resources
@@ -74,8 +73,9 @@ def search(
     # a lesson that is named by its number needs to reach none
     floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
-    used = [(hit.lesson_id, hit.score) for hit in trusted.hits if hit.is_above(least) and not start]
-    _count(vault, SEARCH, query, used[:COUNTED], began)
+    used = [(hit.lesson_id, hit.score) for hit in trusted.hits if hit.is_above(least)]
+    if not start:
+        _count(vault, SEARCH, query, used[:COUNTED], began)
     return HitList(
         *(tuple(trusted.hits), results.text_only, vault.config.embedder),
         floor=least,
@@ -85,9 +85,23 @@ def search(
 
 
 @question
+def find(vault: Vault, query: Query) -> HitList:
+    """Find lessons and skills for an agent at a shell."""
+    from vault_index.api import search
+
+    began = time.monotonic()
+    if not query.text.strip():
+        raise VaultError("there is nothing to search for", "name what you look for in a few words")
+    answer = search.found(vault, replace(query, for_agent=True), only_trusted=True)
+    lessons = (hit for hit in answer.hits if hit.kind == "lessons" and hit.is_above(answer.floor))
+    used = [(hit.lesson_id, hit.score) for hit in lessons]
+    _count(vault, SEARCH, query.text, used[:COUNTED], began)
+    return answer
+
+
+@question
 def get(vault: Vault, name: str) -> Page:
     """Return one lesson that an agent may read, or the ones near its name."""
-    from vault_index.recall import allowed
     from vault_index.search import above, entries
 
     began = time.monotonic()
@@ -98,17 +112,38 @@ def get(vault: Vault, name: str) -> Page:
     entry, near = entries.entry_or_near(other, id)
     if entry is None:
         return Page(None, near)
+    _refuse_kept(other, entry)
+    if elsewhere:
+        id, path = elsewhere[0].marked(entry.id, entry.path)
+        entry = replace(entry, id=id, path=path)
+    _count(vault, READ, "", [(entry.id, 1.0)], began)
+    return Page(entry)
+
+
+@question
+def read(vault: Vault, name: str) -> WholeEntry:
+    """Return one lesson that an agent at a shell may read, also by the beginning of its name."""
+    from vault_index.search import above
+
+    began = time.monotonic()
+    entry = api.lesson.show(name=name).answer(vault)
+    elsewhere = above.named(vault, entry.id)
+    other, id = elsewhere[1:] if elsewhere else (vault, entry.id)
+    _refuse_kept(other, api.lesson.show(name=id).answer(other) if elsewhere else entry)
+    _count(vault, READ, "", [(entry.id, 1.0)], began)
+    return entry
+
+
+def _refuse_kept(vault: Vault, entry: WholeEntry) -> None:
+    """Raise VaultError for a lesson that agents may not read."""
+    from vault_index.recall import allowed
+
     kept_back = entry.withheld
-    if not allowed.trusted_files(other, {(entry.path, entry.file_hash)}):
+    if not allowed.trusted_files(vault, {(entry.path, entry.file_hash)}):
         kept_back = "it is not of those whom the user's settings trust"
     if kept_back:
         message = f"{entry.id} is kept from agents: {kept_back}"
         raise VaultError(message, f"ask a person to look at it: `lessons show {entry.id}`")
-    if elsewhere:
-        id, path = elsewhere[0].marked(entry.id, entry.path)
-        entry = replace(entry, id=id, path=path)
-    _count(vault, GET, "", [(entry.id, 1.0)], began)
-    return Page(entry)
 
 
 @question
@@ -174,14 +209,11 @@ def _count(
     from vault_index.store import injections
     from vault_index.store.injections import Given, Record
 
-    if used:
-        ms = 1000 * (time.monotonic() - began)
-        given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
-        new = Record(
-            event, prompt=injections.key_of(text), ms=round(ms, 1), by="learn", given=given
-        )
-        with suppress(WriteError):
-            injections.record(vault.config.home, vault.root, new)
+    ms = 1000 * (time.monotonic() - began)
+    given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
+    new = Record(event, prompt=injections.key_of(text), ms=round(ms, 1), by="learn", given=given)
+    with suppress(WriteError):
+        injections.record(vault.config.home, vault.root, new)
 
 
 # Commands that learn: from a session, from commits or files, proposals are made.

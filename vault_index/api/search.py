@@ -34,14 +34,16 @@ class SearchHealth:
 @question
 def find(vault: Vault, query: Query) -> HitList:
     """Find lessons and skills, with the floors in force."""
-    return _found(vault, query)
+    return found(vault, query)
 
 
-def _found(vault: Vault, query: Query) -> HitList:
+def found(vault: Vault, query: Query, *, only_trusted: bool = False) -> HitList:
+    """Return the same, `only_trusted` as the user's settings say for agents."""
     from vault_index.search import entries, floor
 
     k = query.k or vault.config.search.hits or HITS
-    results = _every(vault, replace(query, k=k, weighted=True, phrases=True))
+    asked = replace(query, k=k, weighted=True, phrases=True)
+    results = _every(vault, asked, only_trusted=only_trusted)
     if query.for_agent and not results.hits and "lessons" in query.kinds:
         entries.refuse_unknown(vault, query.categories)
     place, text_only = results.place, bool(results.text_only)
@@ -56,11 +58,17 @@ def _found(vault: Vault, query: Query) -> HitList:
     )
 
 
-def _every(vault: Vault, asked: Query) -> Results:
+def _every(vault: Vault, asked: Query, *, only_trusted: bool) -> Results:
     """Return the hits of a search, of the vaults above as well: up to `k` lessons, then skills."""
+    from vault_index.recall import allowed
     from vault_index.search import floor, query
 
-    results = floor.with_above(vault, asked, query.every_kind(vault, asked))
+    results = query.every_kind(vault, asked)
+    if only_trusted:
+        results = replace(results, hits=allowed.only_trusted(vault, results.hits))
+        results = floor.with_above(vault, asked, results, allowed.only_trusted)
+    else:
+        results = floor.with_above(vault, asked, results)
     lessons = [hit for hit in results.hits if hit.kind == "lessons"][: asked.k]
     return replace(results, hits=lessons + [hit for hit in results.hits if hit.kind != "lessons"])
 
@@ -202,4 +210,4 @@ def live(vault: Vault, query: Query) -> Typed:
     """Return both for each key that somebody types: the second takes the vector of the first."""
     from vault_index.recall import select
 
-    return Typed(_found(vault, query), select.for_prompt(vault, query.text))
+    return Typed(found(vault, query), select.for_prompt(vault, query.text))

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,14 @@ EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
 SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 ASKED = "PreToolUse"  # before a subagent starts, with its prompt
 START = "SessionStart"
-# the events of hooks; others are an agent's look-ups
 HOOKS = (PROMPT, START, FAILURE, EDIT, SUBAGENT)
+SEARCH, READ = "LearnSearch", "LearnGet"  # what an agent looks up by itself, over MCP or at a shell
 WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
 NEAR = "near"  # what came nearest to the floor where nothing was given
 ANSWERED, SILENT = "answered", "silent"
 SAME_SECONDS = 10  # between the answers of two hooks to one prompt
 SHOWN = 5  # lessons of the most and of the never used
+WEEKS = 4  # of which use is summed up
 CLAIM_DAYS = 7  # days to remember that an event was answered
 HOOK_SECONDS = 0.3  # to wait for another process that writes
 NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
@@ -165,7 +167,7 @@ _TOLD = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
 
 def record(home: Path, root: Path, new: Record) -> None:
     """Note a search for an agent. Raises WriteError."""
-    at = new.time or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    at = new.time or moment(time.time())
     new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
     values = [getattr(new, name) for name in _COLUMNS.split(", ")]
     vault = state.vault_of(root)
@@ -314,7 +316,8 @@ def records(
 class Total:
     """The sum of records: prompts since the first one, and failed commands.
 
-    A prompt or failure was taught to leave `marked` lessons out. `p50_ms` and `p90_ms` are of prompts.
+    A prompt or failure was taught to leave `marked` lessons out. `searches` and `reads` are an agent's
+    own. `p50_ms` and `p90_ms` are of prompts.
     """
 
     since: str | None
@@ -324,6 +327,8 @@ class Total:
     failures: int
     failures_answered: int
     came_again: int
+    searches: int
+    reads: int
     marked: int
     p50_ms: float | None
     p90_ms: float | None
@@ -340,6 +345,8 @@ def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> Total:
         "failures": f"i.event = '{FAILURE}'",
         "failures_answered": _TOLD,
         "came_again": f"{_TOLD} AND EXISTS ({_LATER})",
+        "searches": f"i.event = '{SEARCH}'",
+        "reads": f"i.event = '{READ}'",
     }
     sums = [f"min(time) FILTER (WHERE {is_prompt})"]
     sums += [f"count(*) FILTER (WHERE {each})" for each in counted.values()]
@@ -360,6 +367,41 @@ def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> Total:
 
 
 @dataclass(frozen=True, slots=True)
+class Week:
+    """The use of seven days: how often lessons `came` by hooks, and an agent searched and read."""
+
+    since: str  # ISO 8601
+    came: int
+    searches: int
+    reads: int
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.came or self.searches or self.reads)
+
+
+def weeks(home: Path, root: Path) -> tuple[Week, ...]:
+    """Return the use of the last weeks, the one that ends now first."""
+    hooks = ", ".join(f"'{event}'" for event in HOOKS)
+    counted = [f"i.event IN ({hooks}) AND EXISTS ({_GIVEN} AND {_LESSONS})"]
+    counted += [f"i.event = '{SEARCH}'", f"i.event = '{READ}'"]
+    sums = ", ".join(f"count(*) FILTER (WHERE {each})" for each in counted)
+    query = f"SELECT {sums} FROM injection i WHERE vault = ? AND time >= ? AND time < ?"
+    now = time.time() + 1
+    ends = [moment(now - 7 * 86_400 * number) for number in range(WEEKS + 1)]
+    with state.reading(home) as db:
+        return tuple(
+            Week(since, *db.execute(query, [state.vault_of(root), since, until]).fetchone())
+            for until, since in pairwise(ends)
+        )
+
+
+def moment(seconds: float) -> str:
+    """Return a time (seconds since 1970) as a record has it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+@dataclass(frozen=True, slots=True)
 class Summary(Total):
     """The sum of a vault's record, and how often its lessons were given, the most and the last first."""
 
@@ -367,6 +409,7 @@ class Summary(Total):
     last_used: list[tuple[str, str]]
     never_used: int
     some_never_used: list[str]
+    weeks: tuple[Week, ...]
 
 
 def summary(home: Path, root: Path, ids: Sequence[str]) -> Summary:
@@ -386,6 +429,7 @@ def summary(home: Path, root: Path, ids: Sequence[str]) -> Summary:
         last_used=lately,
         never_used=len(never),
         some_never_used=never[:SHOWN],
+        weeks=weeks(home, root),
     )
 
 
@@ -476,7 +520,7 @@ def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
 
 def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, Any]]:
     """Return the lines about a vault since a time (seconds since 1970), oldest first."""
-    from_then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
+    from_then = moment(since)
     lines: list[str] = []
     for name in (f"{HOOK_LOG}.old", HOOK_LOG):
         with suppress(OSError):

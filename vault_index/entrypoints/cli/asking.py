@@ -87,8 +87,8 @@ class Console(contextlib.ExitStack):
 
 
 def is_typed() -> bool:
-    """Whether somebody at a terminal can answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    """Whether a person at a terminal can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and not output.is_for_agent()
 
 
 def place() -> Any:
@@ -133,6 +133,13 @@ def as_of(revision: str, name: str = "") -> Iterator[Callable[[api.Question[Any]
 def entry(lesson: str) -> WholeEntry:
     """Return a lesson with its text, by id, by the end of it, or by a path as a shell completes it."""
     return ask(api.lesson.show(name=name_in_vault(lesson)))
+
+
+def entry_to_read(lesson: str) -> WholeEntry:
+    """Return the same for whoever reads it: an agent gets what agents may, and that it read it counts."""
+    if not output.is_for_agent():
+        return entry(lesson)
+    return ask(api.learn.read(name=name_in_vault(lesson)))
 
 
 def entry_at(lesson: str, revision: str) -> WholeEntry:
@@ -196,13 +203,9 @@ def note_new_categories(categories: Sequence[str]) -> None:
             note(f"note: {path} is a new category; there is {near}, too")
 
 
-# what a coding agent sets for the commands that it runs
-_OF_AGENTS = ("CLAUDECODE", "CODEX_SANDBOX_NETWORK_DISABLED", "CURSOR_AGENT", "GEMINI_CLI")
-
-
 def speaker() -> str:
     """Return who types a command, as far as the environment says: person | agent."""
-    return "agent" if any(os.environ.get(name) for name in _OF_AGENTS) else "person"
+    return "agent" if output.is_for_agent() else "person"
 
 
 def announce_model() -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
     from vault_index.api.injection import Injection, Rated, Taught
-    from vault_index.search.hit import Entry, WholeEntry
+    from vault_index.api.lesson import Tally
+    from vault_index.search.hit import Entry, Relation, WholeEntry
     from vault_index.vault import Vault
 
 SESSIONS = 5  # of the journal, in which the last failure is looked for
@@ -216,7 +217,7 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     lesson_id = lesson_id or asking.pick()
     if at is None:
         try:
-            entry = asking.entry(lesson_id)
+            entry = asking.entry_to_read(lesson_id)
         except VaultError as error:
             if parts := _parts_of(lesson_id):
                 yield parts
@@ -230,6 +231,16 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     links = asking.ask(api.lesson.related(id=entry.id)) if has_links else ()
     values = codec.to_json(entry) | codec.to_json(used or {}) | {"related": links}
     yield {key: value for key, value in values.items() if key != "file_hash"}
+    if output.is_for_agent():
+        from vault_index.entrypoints.words import for_agents
+
+        remarks = [f"a word on it: {used.word}"] if used and used.word else []
+        output.text(for_agents.lesson(entry, links, remarks))
+        return
+    _print_lesson(entry, used, links)
+
+
+def _print_lesson(entry: WholeEntry, used: Tally | None, links: Sequence[Relation]) -> None:
     output.say(output.styled(entry.title, bold=True))
     by = entry.author or ("author unknown" if entry.updated_at else "not committed")
     filed = ", ".join(entry.filed_under)
@@ -262,10 +273,15 @@ def _parts_of(name: str) -> list[WholeEntry]:
     if len(of_file) < 2:
         return []
     parts = asking.ask(api.lesson.page(name=of_file[0])).of_file
-    return [asking.entry(part.id) for part in parts]
+    return [asking.entry_to_read(part.id) for part in parts]
 
 
 def _show_document(parts: list[WholeEntry]) -> None:
+    if output.is_for_agent():
+        from vault_index.entrypoints.words import for_agents
+
+        output.text("\n".join(map(for_agents.lesson, parts)))
+        return
     for number, entry in enumerate(parts):
         if number:
             output.say()
@@ -391,7 +407,7 @@ def last_command(number: int) -> options.Answers:
         for line in _got(record, place):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
-    if any(record.lessons for record in records) and sys.stdin.isatty() and sys.stdout.isatty():
+    if any(record.lessons for record in records) and asking.is_typed() and sys.stdout.isatty():
         _rate(records)
 
 

@@ -28,10 +28,24 @@ _ESCAPE = r"\x1b\[[0-9;]*m"
 _PIECE = re.compile(rf"({_ESCAPE})|(.)", re.DOTALL)
 
 
+# What a coding agent sets for each command that it runs: seen in Claude Code 2.1.329, Codex 0.171.0,
+# Gemini CLI 0.61.0, Copilot CLI 1.0.102, opencode 1.18.33; by its documentation in Cursor. The sandbox of
+# older versions of Codex has a variable of its own.
+AGENT_VARIABLES = (
+    *("CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI"),
+    *("COPILOT_CLI", "OPENCODE", "CURSOR_AGENT"),
+)
+
+
+def is_for_agent() -> bool:
+    """Whether an agent typed this command, as its environment says: nobody answers a question then."""
+    return any(os.environ.get(name) for name in AGENT_VARIABLES)
+
+
 def screen_width(*, err: bool = False) -> int | None:
-    """Return how many columns stdout has, or stderr; None if it is not a terminal."""
+    """Return how many columns stdout has, or stderr; None if it is not a terminal of a person."""
     stream: TextIO = sys.stderr if err else sys.stdout
-    if not stream.isatty():
+    if not stream.isatty() or is_for_agent():
         return None
     import shutil
 
@@ -109,8 +123,8 @@ def is_dumb() -> bool:
 
 
 def color() -> bool | None:
-    """Return False where the user wants no colour or the terminal has none; None: look at the stream."""
-    return False if os.environ.get("NO_COLOR") or is_dumb() else None
+    """Return False where nobody wants a colour or the terminal has none; None: look at the stream."""
+    return False if os.environ.get("NO_COLOR") or is_dumb() or is_for_agent() else None
 
 
 TAB = Styled("\t")  # between columns of what another program reads
@@ -188,7 +202,8 @@ def paged() -> Iterator[None]:
 
     As with git, an empty `$PAGER` does not run. A text that fits on the screen is printed.
     """
-    if _held or not sys.stdout.isatty() or is_dumb() or os.environ.get("PAGER") == "":
+    is_screen = sys.stdout.isatty() and not is_dumb() and not is_for_agent()
+    if _held or not is_screen or os.environ.get("PAGER") == "":
         yield
         return
     lines: list[str] = []

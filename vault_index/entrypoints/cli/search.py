@@ -51,7 +51,9 @@ def search_command(
 
     asked, only = _query(" ".join(query), **options)
     settled = bool(asked.within or "skills" in asked.kinds)
-    answer = asking.ask(api.search.find(query=asked), settled=settled)
+    is_counted = output.is_for_agent() and not hasattr(asking.place(), "uri")
+    find = api.learn.find if is_counted else api.search.find
+    answer = asking.ask(find(query=asked), settled=settled)
     if not (answer.hits or "skills" in asked.kinds):  # which have categories of their own
         asking.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
     if everything:
@@ -60,7 +62,7 @@ def search_command(
     yield _as_json(answer, asked, only) | sessions
     if everything:
         output.row(output.styled(hits.HEADINGS["lessons"], bold=True))
-    _show(answer, options["kinds"])
+    _show(answer, asked, options["kinds"])
     if everything:
         output.say()
         from vault_index.entrypoints.cli import journal
@@ -100,8 +102,8 @@ def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, A
     return values
 
 
-def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
-    from vault_index.entrypoints.words import hits
+def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
+    from vault_index.entrypoints.words import for_agents, hits
 
     if answer.text_only and answer.embedder != "none":
         asking.note(f"note: full text only: {answer.text_only}")
@@ -109,6 +111,9 @@ def _show(answer: HitList, kinds: tuple[str, ...]) -> None:
         asking.note(f"in {answer.place}")
     if answer.unquoted:
         asking.note(hits.without_quotes(answer.unquoted))
+    if output.is_for_agent() and not asked.explain:
+        output.text(for_agents.found(answer, asked.text))
+        return
     if not answer.hits:
         asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
     width = output.screen_width()

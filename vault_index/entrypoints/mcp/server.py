@@ -26,6 +26,7 @@ from vault_index.entrypoints import bug, guard
 from vault_index.entrypoints.guard import App, Receive, Scope, Send
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.words import for_agents
 from vault_index.errors import VaultError
 from vault_index.text.quote import defused_line
 
@@ -187,8 +188,8 @@ def add_resource(server: LessonsServer, agent: Agent) -> None:
         with contextlib.suppress(VaultError):
             return [
                 mcp_types.Resource(
-                    uri=RESOURCE + quote(each.id, safe=""), name=texts.line(each.id),
-                    title=texts.line(each.title), mime_type=_MARKDOWN,
+                    uri=RESOURCE + quote(each.id, safe=""), name=for_agents.line(each.id),
+                    title=for_agents.line(each.title), mime_type=_MARKDOWN,
                 )
                 for each in agent.ask(api.learn.newest())
             ]  # fmt: skip

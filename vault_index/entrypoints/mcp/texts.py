@@ -5,16 +5,17 @@ Text from files is data, whatever it says: see `text.quote`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from vault_index.entrypoints.words import for_agents, journal, sentence
 from vault_index.entrypoints.words import hits as hits_words
-from vault_index.entrypoints.words import journal, sentence
 from vault_index.entrypoints.words import proposals as proposals_words
+from vault_index.entrypoints.words.for_agents import fenced, line
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
-from vault_index.search.hit import Entry, Hit, HitList
+from vault_index.search.hit import Hit, HitList
 from vault_index.store import moments
 from vault_index.text import quote
 
@@ -29,7 +30,6 @@ MAX_CHARS = 24_000
 BELOW = 3  # titles of hits below the floor
 HIT_CHARS = 1_200  # of the passage of a hit
 HEADER_CHARS = 1_100  # of the lines above a passage, at most
-LINE_CHARS = 300
 MAX_FIRST_CHARS = 1_500  # of what an agent is told before it proposes: under 400 tokens
 
 
@@ -69,7 +69,7 @@ def lesson(name: str, answer: Page, cursor: str = "") -> str:
         hint = "begin again without a cursor"
         raise VaultError(f"{cursor!r} is beyond the end of that lesson", hint)
     body, end = _page(text, start)
-    lines = [_about(entry), *quote.lines(quote.closed(quote.defused(body)))]
+    lines = [for_agents.about(entry), *quote.lines(quote.closed(quote.defused(body)))]
     shown = fenced(lines)
     if end < len(text):
         shown += f"\n{end} of {len(text)} characters. The rest: the same call with cursor='{end}'."
@@ -169,16 +169,6 @@ _ASK = (
 _HOW_TO_ACCEPT = " (the user reviews them with `lessons review`)"
 
 
-def fenced(blocks: Iterable[str], intro: str = block.INTRO) -> str:
-    """Return blocks, defused already, in the fence that marks data."""
-    return "\n".join([block.FENCE_OPEN, intro, *blocks, block.FENCE_CLOSE])
-
-
-def line(text: object) -> str:
-    """Return untrusted text on one short line, defused."""
-    return quote.defused_line(str(text))[:LINE_CHARS]
-
-
 def position(cursor: str) -> int:
     """Return where a cursor continues; 0 for none. Raises VaultError."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
@@ -201,18 +191,6 @@ def _hits(hits: Sequence[Hit]) -> list[str]:
         blocks.append("\n".join([head, *quoted]))
         left -= len(blocks[-1]) + 1
     return blocks
-
-
-def _about(entry: Entry) -> str:
-    by = line(entry.author) or block.no_author(entry.updated_at)
-    filed = line(", ".join(entry.categories))
-    day = entry.day and f", {entry.day}"
-    kind = f" · {line(entry.type)}" if entry.type else ""
-    return (
-        f"- [{filed}] {line(entry.title)}\n"
-        f"  {line(entry.path)} · {by}{day}{kind} · confidence {entry.confidence} of 5\n"
-        f"  id: {line(entry.id)}"
-    )
 
 
 def _page(text: str, start: int) -> tuple[str, int]:

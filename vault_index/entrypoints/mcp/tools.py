@@ -16,6 +16,7 @@ from vault_index import api, features
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.server import LessonsServer, add_resource
+from vault_index.entrypoints.words import for_agents
 from vault_index.hotpath import spool
 
 READS = ToolAnnotations(
@@ -98,7 +99,7 @@ class Tools:
     ) -> str:
         """Say whether a lesson that you were given was useful."""
         done = self._agent.ask(api.injection.useful(name=id, word=word, why=why, by="agent"))
-        return f"Noted: {texts.line(done.id)}: {word}."
+        return f"Noted: {for_agents.line(done.id)}: {word}."
 
 
 # The server, and its instructions.

@@ -18,7 +18,7 @@ from vault_index.vault import open_vault
 PRIVATE = "/page/private/vault"
 MAX_ROWS = 200  # of a table; the line below it says how many more there are
 LABEL = 11  # columns that a line of `lessons status` begins with
-HEALTH = "git embedder index floor also learning journal hooks watcher state".split()
+HEALTH = "git embedder index floor agents also learning journal hooks watcher state".split()
 
 routes = APIRouter(include_in_schema=False)
 

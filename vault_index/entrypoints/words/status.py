@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vault_index.entrypoints.doctor import Hooks
     from vault_index.git import Worktree
     from vault_index.status import IndexState, Report
-    from vault_index.store.injections import Summary
+    from vault_index.store.injections import Summary, Week
 
 MAX_NAMES = 5  # of settings, in a line
 
@@ -79,6 +79,8 @@ def _floors(index: IndexState) -> str:
 
 
 def _used(injected: Summary) -> Iterator[str]:
+    if asked := _asked(*injected.weeks[:2]):
+        yield f"agents     {asked}"
     if injected.missed:
         yield f"missed     {count(injected.missed, 'answer')}, at prompts or starts of sessions"
     if failures := injected.failures:
@@ -100,6 +102,17 @@ def _used(injected: Summary) -> Iterator[str]:
     if injected.never_used:
         some = ", ".join(injected.some_never_used[:3])
         yield f"never used {count(injected.never_used, 'lesson')}, such as {some}"
+
+
+def _asked(week: Week, before: Week) -> str:
+    """Return what agents looked up by themselves, beside what came by itself; "" where neither is."""
+    searched, read = count(week.searches, "search", "searches"), count(week.reads, "read")
+    came = f"lessons came {count(week.came, 'time')}"
+    was = f"{before.searches:,}, {before.reads:,} and {before.came:,}" if before.is_used else ""
+    if not (week.is_used or was):
+        return ""
+    said = f"in 7 days: {searched} and {read} of their own, {came}"
+    return f"{said}; in the 7 before: {was}" if was else said
 
 
 def _changed(settings: Sequence[Setting]) -> str:

@@ -1,0 +1,99 @@
+"""Lessons for an agent that asks by itself, over MCP or at a shell: text is data, in a fence.
+
+At a shell a hit has its title, its id and the sentence that matches, and no score: an agent judges words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from vault_index.recall import block
+from vault_index.search.hit import Entry, Hit, HitList, Relation, WholeEntry
+from vault_index.text import blocks, quote
+from vault_index.text.words import searched_words, stem_of
+
+LINE_CHARS = 300
+HIT_CHARS = 170  # of a hit at a shell: five and the fence are some 250 tokens
+TITLE_CHARS = 100
+SENTENCE_CHARS = 40  # of the sentence of a hit, at least
+LOOKED_AT = 4_000  # characters of a passage in which the sentence is looked for
+NEAREST = 2  # titles where nothing is near
+
+
+def line(text: object) -> str:
+    """Return untrusted text on one short line, defused."""
+    return quote.defused_line(str(text))[:LINE_CHARS]
+
+
+def fenced(lines: Iterable[str], intro: str = block.INTRO) -> str:
+    """Return lines, defused already, in the fence that marks data."""
+    return "\n".join([block.FENCE_OPEN, intro, *lines, block.FENCE_CLOSE])
+
+
+def found(answer: HitList, query: str) -> str:
+    """Return the hits of a search; one line where none reaches the floor."""
+    near = [hit for hit in answer.hits if hit.is_above(_floor(hit, answer))]
+    others = [hit for hit in answer.hits if hit not in near]
+    if not answer.hits:
+        return "No lesson matches. Try other words."
+    if not near:
+        nearest = "; ".join(_named(hit) for hit in others[:NEAREST])
+        return f"No lesson is near. The nearest: {nearest}."
+    less = ["Less near:", *(_hit(hit, query) for hit in others)] if others else []
+    shown = fenced([*(_hit(hit, query) for hit in near), *less])
+    return f"{shown}\nWhole text: `lessons show ID`."
+
+
+def _floor(hit: Hit, answer: HitList) -> float | None:
+    return answer.floor if hit.kind == "lessons" else answer.skills_floor
+
+
+def _hit(hit: Hit, query: str) -> str:
+    named = _named(hit)
+    room = max(SENTENCE_CHARS, HIT_CHARS - len(named) - 4)
+    says = blocks.shorten_line(quote.defused_line(best_sentence(hit.text, query, hit.title)), room)
+    return f"- {named}: {says}" if says else f"- {named}"
+
+
+def _named(hit: Hit) -> str:
+    title = blocks.one_line(quote.defused_line(block.named(hit)), TITLE_CHARS)
+    return (
+        f"{title} ({'read' if hit.trigger else 'ID'} {line(hit.path if hit.trigger else hit.id)})"
+    )
+
+
+def best_sentence(text: str, query: str, title: str = "") -> str:
+    """Return the sentence of a passage with the most words of a query, the first of equals.
+
+    A sentence that only repeats the title is none. Without prose it is the first line of code.
+    """
+    asked = {stem_of(word) for word in searched_words(query)}
+
+    def shared(sentence: str) -> int:
+        return len(asked & {stem_of(word) for word in searched_words(sentence)})
+
+    text = text[:LOOKED_AT]
+    sentences = [" ".join(each.split()) for each in blocks.split_markdown(text)]
+    sentences = [each for each in sentences if each.rstrip(".") != title.rstrip(".")]
+    code = (each for each in text.splitlines() if each.strip(" `~#"))
+    return max(sentences, key=shared, default="" if sentences else next(code, ""))
+
+
+def lesson(entry: WholeEntry, links: Sequence[Relation] = (), remarks: Iterable[str] = ()) -> str:
+    """Return a whole lesson; `remarks` are lines above its text."""
+    related = [f"  {line(each.kind)}: {line(each.id)}" for each in links if each.id]
+    head = [about(entry), *(f"  {line(remark)}" for remark in remarks), *related]
+    return fenced([*head, *quote.lines(quote.closed(quote.defused(entry.text)))])
+
+
+def about(entry: Entry) -> str:
+    """Return the lines above a whole lesson: where it is filed and from, its id."""
+    by = line(entry.author) or block.no_author(entry.updated_at)
+    filed = line(", ".join(entry.categories))
+    day = entry.day and f", {entry.day}"
+    kind = f" · {line(entry.type)}" if entry.type else ""
+    return (
+        f"- [{filed}] {line(entry.title)}\n"
+        f"  {line(entry.path)} · {by}{day}{kind} · confidence {entry.confidence} of 5\n"
+        f"  id: {line(entry.id)}"
+    )
