@@ -36,6 +36,10 @@ _QUOTED = re.compile(
 _CODE = re.compile(r"`([^`\n]{1,200})`")
 _CAPITALS = re.compile(r"\b[A-Z]{2,}(?:[ ]+[A-Z]{2,})+\b")  # ON CONFLICT DO NOTHING
 _NUMBER = re.compile(r"(?<![\w.,:-])\d{3,}(?![\w,:-]|\.\d)")  # 250003
+_LETTER = re.compile(rf"[^\W{UNSPACED}]")
+_GOES_ON = re.compile(
+    rf"(?:[^\W{UNSPACED}]|---)\Z|[^\W{UNSPACED}]--?\Z"
+)  # before a mark: no beginning
 _FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s|(?<=[\u3002\uff01\uff1f])|\n\s*\n")
 
 
@@ -109,23 +113,25 @@ def fold(text: str) -> str:
 
 def stands_in(mark: str, title: str, text: str) -> bool:
     """Whether a lesson has the whole of a folded mark."""
-    return _times(mark, fold(f"{title}\n{text}")) > 0
+    return _stands_in(mark, fold(f"{title}\n{text}"))
 
 
 def is_about(mark: str, title: str, text: str) -> bool:
     """Whether a lesson is about a folded mark: title, first sentence, or three times and more."""
     first = _FIRST_SENTENCE.split(text.strip(), maxsplit=1)[0]
-    if _times(mark, fold(f"{title}\n{first}")):
-        return True
-    return fold(text).count(mark) >= SUBJECT_TIMES
+    return _stands_in(mark, fold(f"{title}\n{first}")) or fold(text).count(mark) >= SUBJECT_TIMES
 
 
-def _times(mark: str, folded: str) -> int:
-    letter = rf"[^\W{UNSPACED}]"
-    before = rf"(?<!-)(?<!{letter})(?:--?)?"  # a flag may be named without its dashes
-    after = f"(?!{letter})"
-    pattern = ("" if is_unspaced(mark[0]) else before) + re.escape(mark)
-    return len(re.findall(pattern + ("" if is_unspaced(mark[-1]) else after), folded))
+def _stands_in(mark: str, folded: str) -> bool:
+    """Whether a folded text has a mark as a whole; a flag may be named without its dashes."""
+    at = folded.find(mark)
+    while at >= 0:
+        end = at + len(mark)
+        begins = is_unspaced(mark[0]) or not _GOES_ON.search(folded, max(0, at - 3), at)
+        if begins and (is_unspaced(mark[-1]) or not _LETTER.match(folded, end)):
+            return True
+        at = folded.find(mark, at + 1)
+    return False
 
 
 def _is_identifier(word: str) -> bool:
