@@ -158,14 +158,18 @@ def weigh(
         weights[stem] = max(words.weight(word) if words else 0.0, weights.get(stem, 0.0))
     total = sum(weights.values()) or 1.0
     scores = {hit.lesson_id: hit.base - hit.taught for hit in hits}
-    stems = {hit.lesson_id: _stems_of(hit.names, hit.text) for hit in hits}
+    found = {hit.lesson_id: hit for hit in hits}
+
+    def stems(id: str) -> frozenset[str]:  # of most hits nobody asks
+        return _stems_of(found[id].names, found[id].text)
+
     ranked = sorted(scores, key=lambda id: -scores[id])
     beyond = scores[ranked[-1]] if len(hits) >= MANY else 0.0 if text_only else FEW
     weighed = []
     for hit in hits[:first]:
-        base, own = hit.base, stems[hit.lesson_id]
+        base, own = hit.base, stems(hit.lesson_id)
         later = ranked[ranked.index(hit.lesson_id) + 1 :]
-        others = (id for id in later if not _are_the_same(own, stems[id]))
+        others = (id for id in later if not _are_the_same(own, stems(id)))
         below = [scores[id] for id in islice(others, NEXT)]
         lead = base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
         common = sum(weights[stem] for stem in weights.keys() & own) if base > 0 else 0.0

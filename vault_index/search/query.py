@@ -247,7 +247,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
 
     def refuse(hit: Hit) -> str:
-        return below(hit.relevance, query.min_score)
+        return "" if query.min_score is None else below(hit.relevance, query.min_score)
 
     text = searched(query.text)
     opened = vault.open_index()
@@ -261,12 +261,14 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
         text = identifiers.without_quotes(text) if unquoted else text
     result = partial(Results, text_only=why, is_understood=understood, unquoted=unquoted)
 
-    def compared(hits: Sequence[Hit]) -> list[Hit]:
+    def compared(hits: Sequence[Hit], first: int | None = None) -> list[Hit]:
         if vector is None:
             hits = [unindexed.only_by_own_words(text, hit, opened.lessons) for hit in hits]
         if table.schema is schema.SKILLS:
             return list(hits)
-        return evidence.weigh(evidence.load(vault), text, hits, text_only=vector is None)
+        known, is_text = evidence.load(vault), vector is None
+        weighed = evidence.weigh(known, text, hits, text_only=is_text, first=first)
+        return [*weighed, *hits[len(weighed) :]]
 
     if query.weighted and vector is not None and weights_of(vault.config):
         scored = scoring.candidates(table, text, vector, range(POOL), where)
@@ -280,7 +282,9 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     wanted = EXPLAINED if query.explain else query.k * pages or scoring.CANDIDATES
     first = query.offset // wanted * wanted if query.offset else 0
     scored = scoring.candidates(table, text, vector, range(first, first + wanted), where)
-    candidates = compared(scored.hits)[query.offset - first :]
+    # the others, which rank below, are shown with their evidence to who asks why they are left out
+    number = None if query.explain else query.offset - first + query.k
+    candidates = compared(scored.hits, number)[query.offset - first :]
     hits, dropped = first_of(candidates, query.k, refuse)
     reaching = [hit for hit in candidates if not refuse(hit)]
     has_more = len(reaching) > query.k

@@ -229,6 +229,9 @@ def _told(
     scored = []
     for hit, place, prompt in zip(hits, places, prompts, strict=True):
         about, passing = words.rows.get(place, (0.0, 0.0))
+        if not (prompt or passing or words.unknown):
+            scored.append(hit)
+            continue
         cosine = prompt[0] if prompt and place in acting.fires else 0.0
         scored.append(
             replace(
