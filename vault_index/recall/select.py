@@ -275,10 +275,20 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     silent = _LEFT_OUT if fresh else HAD if best else nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
-        for hit in floor.lessons_above(vault, every)[0].hits[:1]:
-            silent = f"{hit.path}{_WITHHELD}{hit.withheld}" if hit.withheld else silent
+        withheld = _withheld_above_floor(vault, every)
+        silent = f"{withheld.path}{_WITHHELD}{withheld.withheld}" if withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
+
+
+def _withheld_above_floor(vault: Vault, asked: Query) -> Hit | None:
+    """Return the lesson that would come if hooks did not leave it out."""
+    # the few that are left out tell at once that none would; beside the others it needs its lead, too
+    for some in (replace(asked, filters=filters.Filter(withheld=True)), asked):
+        first = next(iter(floor.lessons_above(vault, some)[0].hits), None)
+        if first is None or not first.withheld:
+            return None
+    return first
 
 
 def _left_out(

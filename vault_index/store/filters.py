@@ -38,6 +38,7 @@ class Filter:
     since: datetime | None = None
     until: datetime | None = None  # up to, and not at, this moment
     min_confidence: int = 0  # 1..5; a lesson that names none is in the middle
+    withheld: bool = False  # only what hooks leave out
 
     def where(self) -> list[str]:
         """Return the conditions on the rows' columns, all of which hold."""
@@ -53,6 +54,8 @@ class Filter:
             tests.append(f"type = {quoted(self.type)}")
         if self.min_confidence > 1:
             tests.append(f"confidence >= {int(self.min_confidence)}")
+        if self.withheld:
+            tests.append(WITHHELD)
         undated = "(created_at IS NULL AND updated_at IS NULL)"
         now = datetime.now(UTC)
         if self.since:
