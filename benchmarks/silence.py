@@ -84,7 +84,7 @@ def measured(
         reconcile.sync(vault)
         floor.fit(vault)
         failures.fit(vault)
-        vault.open_index().store.load(rows=True)
+        vault.open_index().store.load(warm=True)
         for file, prompts in asked.items():
             kinds: Kinds = defaultdict(list)
             for values in prompts:

@@ -114,8 +114,11 @@ def test_both_match_the_same_words(filled: Path, text: str) -> None:
             assert in_order(mine) == in_order(theirs)
 
 
-def test_the_nearest_rows_are_those_of_all_vectors(filled: Path) -> None:
+@pytest.mark.parametrize("warm", [False, True])
+def test_the_nearest_rows_are_those_of_all_vectors(filled: Path, warm: bool) -> None:
     reader = Reader(filled, DIMENSION)
+    if warm:
+        reader.load(warm=True)
     asked = some_rows(1, 7)[0]["vector"]
     rows = reader.scan(["vector"], ids=True)
     every = dict(zip(rows["_rowid"].to_pylist(), matrix(rows, DIMENSION) @ asked, strict=True))
@@ -234,8 +237,20 @@ def test_rows_come_in_the_order_they_are_asked_for(store: Table) -> None:
     places = random.Random(4).sample(range(len(rows)), len(rows))
     for is_in_memory in (False, True):
         if is_in_memory:
-            reader.load(rows=True)
+            reader.load(warm=True)
         assert [row["id"] for row in reader.take(places)] == [rows[at]["id"] for at in places]
+
+
+def test_a_warm_reader_answers_as_a_cold_one(store: Table) -> None:
+    cold, warm = Reader(store.index, DIMENSION), Reader(store.index, DIMENSION)
+    warm.load(warm=True)
+    ids = [row["lesson_id"] for row in cold.take(range(3))]
+    assert warm.shown_of(ids) == cold.shown_of(ids)
+    assert warm.wholes("lesson_id", "title") == cold.wholes("lesson_id", "title")
+    assert list(map(list, warm.families)) == list(map(list, cold.families))
+    vectors = [reader.of_lessons([*ids, "nowhere"]) for reader in (cold, warm)]
+    assert vectors[0].keys() == vectors[1].keys() == {*ids}
+    assert all(np.array_equal(vectors[0][id], vectors[1][id]) for id in ids)
 
 
 @pytest.mark.slow

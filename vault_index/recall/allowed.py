@@ -27,6 +27,13 @@ _NEARLY_EQUAL = 0.95  # cosine; titles and texts in which a word differs have 0.
 MAX_STEPS = 8  # from a lesson to what supersedes it, and on
 
 
+def load(store: Reader) -> None:
+    """Make what is made once of a version of the table: no prompt waits for it then."""
+    store.mask(filters.all_of(filters.FOR_AGENTS))
+    _by_words(store)
+    _superseding(store)
+
+
 def only(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits that an agent may get."""
     return only_right(vault, only_trusted(vault, hits))
@@ -156,7 +163,7 @@ def _by_words(store: Reader) -> tuple[dict[str, list[str]], dict[str, list[str]]
     """Return the keys of each lesson, its title and its text, folded; and the lessons of each key."""
     keys: dict[str, list[str]] = {}
     ids: dict[str, list[str]] = {}
-    for row in store.rows(("lesson_id", "title", "text"), filters.WHOLE):
+    for row in store.wholes("lesson_id", "title", "text"):
         title = " ".join(row["title"].casefold().split())
         keys[row["lesson_id"]] = [title, file.hash_of(row["text"])]
         for key in keys[row["lesson_id"]]:
@@ -180,7 +187,9 @@ def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str]) -> Hit:
 
 def _in_place_of(vault: Vault, hit: Hit, ids: Sequence[str]) -> list[Hit]:
     """Return lessons that an agent may get, with the evidence of the hit that they replace."""
-    return [replace(each, **_evidence(hit)) for each in lessons(vault, filters.wholes_of(ids))]
+    rows = vault.open_index().store.shown_of(ids)
+    allowed = only(vault, (Hit.of_lesson(row) for row in rows if not row["withheld"]))
+    return [replace(each, **_evidence(hit)) for each in allowed]
 
 
 def _evidence(hit: Hit) -> dict[str, Any]:

@@ -285,7 +285,7 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
     some = list(floor.titles_of(vault).items())[:MAX_TITLES]
     titles = {id: failure.read("", title) for id, title in some}
     titles = {id: each for id, each in titles.items() if not each.is_none}
-    opened.store.load(rows=True)
+    opened.store.load(warm=True)
     every = [*asked, *titles.values()]
     vectors = query.kept_vectors(vault, {text for each in every for text in _embedded(each)})
 

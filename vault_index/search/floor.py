@@ -252,7 +252,7 @@ def fit(vault: Vault, progress: Progress = lambda _done, _all: None) -> Fitted:
 
 def _of_lessons(vault: Vault, progress: Progress) -> Fitted:
     opened = vault.open_index()
-    opened.store.load(rows=True)
+    opened.store.load(warm=True)
     every = foreign_prompts()
     prompts = [prompt for prompt in every if not chatter.why_skipped(prompt)]
     words = evidence.count(vault, every)
@@ -402,7 +402,7 @@ def _reported(prompts: Sequence[str], progress: Progress) -> Iterable[str]:
 def _of_skills(vault: Vault, progress: Progress) -> tuple[float, float]:
     """Return the floor of skills, and the floor of full text alone."""
     opened = vault.open_index()
-    opened.skills.load(rows=True)
+    opened.skills.load(warm=True)
     prompts = [prompt for prompt in foreign_prompts() if not chatter.why_skipped(prompt)]
     vectors = query.kept_vectors(vault, prompts)
     scores, texts = [], []

@@ -160,8 +160,8 @@ def version(index: Path) -> files.Stamp:
 
 def in_force(index: Path) -> object:
     """Return what differs where another index is in force, this one was written, or its owner changed."""
-    folder = index.parent
-    names = (folder / index_files.POINTER, folder / index_files.OWNER, index / _FILE)
+    folder = f"{index.parent}"  # a prompt asks this ten times, and joining paths is most of it
+    names = (f"{folder}/{index_files.POINTER}", f"{folder}/{index_files.OWNER}", f"{index}/{_FILE}")
     return [files.stamp(name) for name in names]
 
 

@@ -1,16 +1,19 @@
 """A table for searches: it stays at one version, with what every search needs in memory.
 
-Rows are known by their places in the order of their row ids, which LanceDB gives; a row id means the same
-row in all versions, as a change writes another row. Nobody waits for a writer.
+A warm process keeps what a prompt needs of all rows: the vectors, which rows belong together, and what
+hits show. LanceDB answers full text, and everything in a process that answers once. Rows are known by
+their places in the order of their row ids, which LanceDB gives; a row id means the same row in all
+versions, as a change writes another row. Nobody waits for a writer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from vault_index.store.filters import wholes_of
+from vault_index.store.filters import WHOLE, wholes_of
 from vault_index.store.lance import Place, Table, matrix
 from vault_index.store.schema import LESSONS, VECTOR, Schema
 from vault_index.text.words import apart, says_nothing
@@ -21,10 +24,21 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_WHOLE_ROWS = 10_000  # that a watcher keeps in memory: 15 MB
+MAX_KEPT_ROWS = 50_000  # of a table, that a warm process keeps: 3 kB a row with MiniLM's vectors
 MATCHED = 50_000  # rows that full text returns, the best ones
 MAX_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
+MAX_ANSWERS = 8  # of full text, the last ones: one prompt is searched for several times
 FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a warm process keeps of all rows."""
+
+    rows: pa.Table  # what hits show, in the order of the table
+    order: np.ndarray  # int64[n], where the row of each place is among them
+    vectors: np.ndarray | None  # float32[n, dimension], by place; None in an index without vectors
+    wholes: dict[str, int]  # the places of whole lessons by their ids
 
 
 class Families(NamedTuple):
@@ -56,20 +70,42 @@ class Reader(Table):
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
         self.made: dict[object, Any] = {}  # see `once`
-        self._rows: tuple[np.ndarray, pa.Table] | None = None  # see `load`
-        self._latest: tuple[object, tuple[np.ndarray, np.ndarray]] | None = None  # see `matches`
+        self._kept: Kept | None = None  # see `load`
+        self._answers: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}  # of full text
 
-    def load(self, *, rows: bool = False) -> None:
-        """Load what each search needs; with `rows` also what hits show, in a small table.
+    def load(self, *, warm: bool = False) -> None:
+        """Load what each search needs; with `warm` keep what a process needs that answers many.
 
-        That takes 1.5 kB a row, and saves a third of a search's processor time.
+        To look at all vectors takes LanceDB 9 ms of 2,000 rows, numpy .03; to take 18 rows 3 ms, and .1.
         """
+        if warm and self._kept is None and self.count() <= MAX_KEPT_ROWS:
+            self._keep()
         if self.schema.has_pieces:
             _ = self.families
         _ = self._by_time if self.schema.in_memory else self.ids
-        if rows and self.count() <= MAX_WHOLE_ROWS:
-            scanned = self.scan(self.schema.shown, ids=True).combine_chunks()  # quick to take from
-            self._rows = scanned["_rowid"].to_numpy().argsort(), scanned
+
+    def _keep(self) -> None:
+        """Read the table once: the rows that hits show, their families and their vectors."""
+        import numpy as np
+        import pyarrow.compute  # noqa: F401  # takes rows; a process that answers once goes without
+
+        shown = self.schema.shown
+        also = [name for name in FAMILY_COLUMNS if self.schema.has_pieces and name not in shown]
+        vectors = [VECTOR] if self.dimension else []
+        rows = self.scan([*shown, *also, *vectors], ids=True)
+        order = rows["_rowid"].to_numpy().argsort(kind="stable")
+        self.__dict__.setdefault("columns", {"_rowid": rows["_rowid"].to_numpy()[order]})
+        wholes: dict[str, int] = {}
+        if self.schema.has_pieces:
+            self.__dict__.setdefault("families", self._families_of(rows))
+            ids = rows["lesson_id"].to_pylist()
+            places = np.empty(len(order), np.int64)
+            places[order] = np.arange(len(order))
+            is_whole = rows["is_whole"].to_numpy()
+            wholes = {ids[at]: int(places[at]) for at in np.flatnonzero(is_whole)}
+        found = matrix(rows, self.dimension)[order] if self.dimension else None
+        kept = rows.select([*shown, "_rowid"]).combine_chunks()  # quick to take from
+        self._kept = Kept(kept, order, found, wholes)
 
     def count(self, where: str | None = None) -> int:
         """Count the rows, or those that a filter names."""
@@ -118,7 +154,12 @@ class Reader(Table):
         rows = self.scan(FAMILY_COLUMNS, ids=True)
         ids = rows["_rowid"].to_numpy()
         self.__dict__.setdefault("columns", {"_rowid": np.sort(ids)})  # all that a search needs
-        places = self.ids.searchsorted(ids)
+        return self._families_of(rows)
+
+    def _families_of(self, rows: pa.Table) -> Families:
+        import numpy as np
+
+        places = self.ids.searchsorted(rows["_rowid"].to_numpy())
         is_whole = rows["is_whole"].to_numpy().astype(bool)
         parts = np.flatnonzero(~is_whole)
         parts = parts[np.argsort(places[parts])]
@@ -134,24 +175,55 @@ class Reader(Table):
         """Return the cosine of each row with a unit vector, float32[n]."""
         import numpy as np
 
+        if self._kept is not None and self._kept.vectors is not None:
+            every: np.ndarray = self._kept.vectors @ vector.astype(np.float32)
+            return every
         cosines = np.zeros(len(self.ids), np.float32)
-        places, found = self.nearest(vector, len(cosines))
+        places, found = self._nearest_in_table(vector, len(cosines))
         cosines[places] = found
         return cosines
 
     def nearest(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the places of the rows nearest to a unit vector, int64[limit], and their cosines.
 
-        The nearest first. LanceDB looks at every vector.
+        The nearest first. Every vector is looked at.
         """
+        if self._kept is None or self._kept.vectors is None:
+            return self._nearest_in_table(vector, limit)
+        cosines = self.cosines(vector)
+        places = (-cosines).argsort(kind="stable")[: max(1, limit)]
+        return places, cosines[places]
+
+    def _nearest_in_table(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
         found = self.nearest_rows(vector, max(1, limit))
         places = self.ids.searchsorted(found["_rowid"].to_numpy())
         return places, 1 - found["_distance"].to_numpy()
+
+    def wholes(self, *columns: str) -> list[dict[str, Any]]:
+        """Return columns, of those that hits show, of all whole lessons."""
+        if self._kept is None:
+            return self.rows(columns, WHOLE)
+        import numpy as np
+
+        kept = self._kept.rows
+        some = kept.select(columns).take(np.flatnonzero(kept["is_whole"].to_numpy()))
+        named: list[dict[str, Any]] = some.to_pylist()
+        return named
+
+    def shown_of(self, lesson_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Return what hits show of whole lessons, by their ids."""
+        kept = self._kept
+        if kept is None:
+            return self.rows(self.schema.shown, wholes_of(lesson_ids))
+        return self.take([kept.wholes[id] for id in lesson_ids if id in kept.wholes])
 
     def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
         if not (self.dimension and lesson_ids):
             return {}
+        kept = self._kept
+        if kept is not None and kept.vectors is not None:
+            return {id: kept.vectors[kept.wholes[id]] for id in lesson_ids if id in kept.wholes}
         rows = self.scan(["lesson_id", VECTOR], wholes_of(lesson_ids))
         return dict(zip(rows["lesson_id"].to_pylist(), matrix(rows, self.dimension), strict=True))
 
@@ -180,15 +252,11 @@ class Reader(Table):
         """Return the places, int64[n], and BM25 scores, float32[n], of rows that match any word.
 
         The best first. A word that a text repeats counts once: a pasted log says little more for its
-        length. The latest answer is kept: one prompt is searched for several times.
+        length.
         """
         words = dict.fromkeys(apart(text).lower().split())
         telling = " ".join(word for word in words if not says_nothing(word))
-        asked = telling or " ".join(words)
-        last = self._latest  # read once: other threads may replace it
-        if last is None or last[0] != asked:
-            self._latest = last = asked, self._bm25(asked, self.schema.full_text)
-        places, scores = last[1]
+        places, scores = self._bm25(telling or " ".join(words), self.schema.full_text)
         # LanceDB looks at all rows for a filter, which takes ten times as long
         mask = self.mask(where)
         return (places, scores) if mask is None else (places[mask[places]], scores[mask[places]])
@@ -200,10 +268,15 @@ class Reader(Table):
         return places if mask is None else places[mask[places]]
 
     def _bm25(self, text: str, column: str) -> tuple[np.ndarray, np.ndarray]:
-        rows = self.bm25(text, column, MATCHED)
-        scores = rows["_score"].to_numpy()
-        order = (-scores).argsort(kind="stable")
-        return self.ids.searchsorted(rows["_rowid"].to_numpy())[order], scores[order]
+        answer = self._answers.get((column, text))
+        if answer is None:
+            rows = self.bm25(text, column, MATCHED)
+            scores = rows["_score"].to_numpy()
+            order = (-scores).argsort(kind="stable")
+            answer = self.ids.searchsorted(rows["_rowid"].to_numpy())[order], scores[order]
+            kept = [*self._answers.items()][1 - MAX_ANSWERS :]  # copied: other threads add theirs
+            self._answers = {**dict(kept), (column, text): answer}
+        return answer
 
     def take(
         self, places: np.ndarray | Sequence[int], columns: Sequence[str] = ()
@@ -212,12 +285,8 @@ class Reader(Table):
         if not len(places):
             return []
         ids = self.ids[places].tolist()
-        if self._rows is not None:
-            import pyarrow as pa
-
-            order, kept = self._rows
-            slices = [kept.slice(at, 1) for at in order[places].tolist()]
-            taken = pa.concat_tables(slices).to_pylist()  # `take` would load pyarrow.compute
+        if self._kept is not None:
+            taken = self._kept.rows.take(self._kept.order[places]).to_pylist()
         else:  # in the order of the table
             taken = self.rows_by_id(ids, columns or self.schema.shown).to_pylist()
         rows = {row.pop("_rowid"): row for row in taken}

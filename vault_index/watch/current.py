@@ -30,8 +30,9 @@ from vault_index.embed import Embedder, download
 from vault_index.errors import EmbedderError, IndexStateError, VaultError
 from vault_index.index import reconcile, skills
 from vault_index.journal.journal import Journal
+from vault_index.recall import allowed
 from vault_index.recall.respond import respond
-from vault_index.search import above, failures, floor, query
+from vault_index.search import above, evidence, failures, floor, query
 from vault_index.store import injections
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault, stamp_settings
@@ -354,11 +355,15 @@ def load_tables(vault: Vault) -> None:
     opened = vault.open_index()
     for table in (opened.store, opened.skills):
         if table.exists():
-            table.load(rows=True)
+            table.load(warm=True)
             for row in table.take(range(table.count())[:1]):
-                # LanceDB reads its text index when words are searched for
+                # LanceDB reads its text indexes when words are searched for
                 table.matches(str(row["text"])[:SAMPLE_CHARS])
+                if table.schema.exact_text:
+                    table.identified(SAMPLE, None)
+    allowed.load(opened.store)
     floor.in_force(vault)
+    evidence.load(vault)
 
 
 _loaded_above: WeakKeyDictionary[Vault, object] = WeakKeyDictionary()  # their tables

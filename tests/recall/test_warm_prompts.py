@@ -1,0 +1,84 @@
+"""A warm process keeps what a prompt needs of all rows: LanceDB answers full text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.embedders import WordEmbedder
+from tests.support.files import MakeVault, lesson_text
+from vault_index.index import reconcile
+from vault_index.recall import select
+from vault_index.search import evidence
+from vault_index.search.floor import Fitted
+from vault_index.store.lance import LanceTable
+from vault_index.vault import Vault, open_vault
+from vault_index.watch import current
+
+LOCK = "Alter table waits for a lock and blocks the migrations. Set `lock_timeout` first."
+FILES = {
+    "lock.md": lesson_text("Postgres alter table", LOCK),
+    "lock-copy.md": lesson_text("Postgres alter table", f"{LOCK} It did in May."),
+    "vpn.md": lesson_text("VPN", "Staging deploys hang without the VPN."),
+    "tmux.md": lesson_text(
+        "tmux", "\n\n".join(f"Pane {at} is split by hand. " * 40 for at in range(6))
+    ),
+    "heap.md": "---\ntitle: Heap\nfires_on: [the node build dies]\n---\nRaise the heap limit.\n",
+}
+PROMPTS = (
+    "postgres migrations block on alter table with `lock_timeout`",
+    "the node build dies",
+    "how is pane 3 of tmux split by hand",
+    "bake a cake with plums",
+)
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault) -> Vault:
+    vault = make_vault(FILES)
+    vault.embedder = WordEmbedder(dimension=512)
+    reconcile.sync(vault)
+    evidence.count(vault, ["an other prompt"])
+    evidence.keep(vault, "floor.json", Fitted(0.6, 0.3, 0.6, 0.3, len(FILES), 0))
+    return vault
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note the name of each question to LanceDB from now on."""
+    asked: list[str] = []
+
+    def noted(name: str) -> Callable[..., Any]:
+        ask = getattr(LanceTable, name)
+
+        def and_asked(*args: Any, **named: Any) -> Any:
+            asked.append(name)
+            return ask(*args, **named)
+
+        return and_asked
+
+    for name in ("scan", "count", "bm25", "nearest_rows", "rows_by_id"):
+        monkeypatch.setattr(LanceTable, name, noted(name))
+    return asked
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_a_warm_prompt_asks_lancedb_for_words_alone(
+    vault: Vault, prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current.load_tables(vault)
+    asked = counted(monkeypatch)
+    select.for_prompt(vault, prompt)
+    assert {*asked} <= {"bm25"}
+    assert len(asked) <= 2  # the prompt's words, and its one identifier
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_a_warm_prompt_gets_what_a_cold_one_gets(vault: Vault, prompt: str) -> None:
+    cold = open_vault(vault.root)
+    cold.embedder = vault.embedder
+    current.load_tables(vault)
+    warm, other = select.for_prompt(vault, prompt), select.for_prompt(cold, prompt)
+    assert (warm.text, warm.silent) == (other.text, other.silent)
+    assert bool(warm.hits) == (prompt != PROMPTS[-1])
