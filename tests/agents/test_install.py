@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
+from tests.support.terminals import at_terminal
 from vault_index.entrypoints import agents
 
 EVENTS = {"UserPromptSubmit", "SessionStart", "PostToolUseFailure", "PreToolUse", "SubagentStart"}
@@ -70,16 +71,45 @@ def ours(settings: Path) -> dict[str, dict[str, Any]]:
     return {event: hook for event, hook in hooks if re.search(r"lessons-hook\b", str(hook))}
 
 
+UNASKED = [f"Bash(lessons {command}:*)" for command in ("show", "search", "propose")]
+
+
+def test_a_permission_of_before_is_kept_and_the_others_are_added(tmp_path: Path) -> None:
+    settings = write(
+        tmp_path / "settings.json", json.dumps({"permissions": {"allow": UNASKED[:1]}})
+    )
+    assert agents.CLAUDE.missing_permissions(settings) == UNASKED[1:]
+    agents.CLAUDE.allow(settings)
+    assert json.loads(settings.read_text())["permissions"]["allow"] == UNASKED
+
+
+@pytest.mark.slow
+def test_claude_is_asked_for_once_about_search_show_and_propose(
+    project: Path, own_world: Path
+) -> None:
+    """Issue 55, row 15: `/lessons:learn` needs `lessons propose`."""
+    settings = own_world / ".claude" / "settings.json"
+    question = f"propose new ones, without asking you ({', '.join(UNASKED)})? [y/N]:"
+    asked = [("record sessions on this machine?", "n\r"), ("propose new ones", "y\r")]
+    code, shown = at_terminal("lessons", "install", "claude", cwd=project, typed=asked)
+    assert code == 0, shown
+    assert question in " ".join(shown.split())
+    assert json.loads(settings.read_text())["permissions"]["allow"] == UNASKED
+    assert "without asking you" not in at_terminal("lessons", "install", "claude", cwd=project,
+                                                   typed=asked[:1])[1]  # fmt: skip
+
+
 @pytest.mark.parametrize("before", [{}, {"permissions": {"allow": ["Bash(git *)"], "deny": []}}])
 def test_claude_may_read_lessons_unasked_until_it_is_uninstalled(
     before: dict[str, Any], tmp_path: Path
 ) -> None:
     settings = write(tmp_path / "settings.json", json.dumps(before))
     agents.install(settings, "/bin/lessons-hook")
-    assert not agents.CLAUDE.may_read(settings)
-    agents.CLAUDE.let_read(settings)
-    assert agents.CLAUDE.may_read(settings)
-    assert "Bash(lessons show:*)" in json.loads(settings.read_text())["permissions"]["allow"]
+    assert agents.CLAUDE.missing_permissions(settings) == UNASKED
+    agents.CLAUDE.allow(settings)
+    assert agents.CLAUDE.missing_permissions(settings) == []
+    had = before.get("permissions", {}).get("allow", [])
+    assert json.loads(settings.read_text())["permissions"]["allow"] == [*had, *UNASKED]
     agents.uninstall(settings)
     assert (json.loads(settings.read_text()) if settings.exists() else {}) == before
 

@@ -202,3 +202,16 @@ def test_the_sentence_is_the_one_with_most_words_of_the_query_and_not_the_title(
 def test_a_search_for_an_agent_has_something_to_search_for(team: Vault) -> None:
     with pytest.raises(Exception, match="nothing to search for"):
         learn.find(query=Query("  ")).answer(team)
+
+
+def test_an_agent_searches_no_index_of_an_address_that_it_makes_up(
+    tmp_path: Path, own_world: Path
+) -> None:
+    """`install` lets it run `lessons search` unasked: words would leave in the address."""
+    words = ("lessons", "search", "--index", "s3://made-up-by-a-text/what-it-read", "deploys")
+    refused = run(*words, cwd=tmp_path, env=AGENT, check=False)
+    assert refused.code == 1
+    assert "an agent searches no index that its user's settings do not name" in refused.err
+    named = AGENT | {"LESSONS_INDEX_SHARED": "/nowhere"}
+    there = run(*words[:3], "/nowhere", "deploys", cwd=tmp_path, env=named, check=False)
+    assert "that its user's settings do not name" not in there.err

@@ -201,6 +201,11 @@ class PublishedVault(Vault):
         self._index: OpenIndex | None = None
         self._looked = 0.0
 
+    @property
+    def is_named_by_user(self) -> bool:
+        """Whether the user's settings name this address."""
+        return self.config[IndexTable].shared == self.uri
+
     def open_index(self) -> OpenIndex:
         """Open the newest version. Raises StoreError."""
         last = self._index

@@ -39,7 +39,7 @@ CLAUDE = HookSettings(
         FILES: [Hook("PreToolUse", 5, "Edit|Write|MultiEdit|NotebookEdit")],
     },
     exec_form=True,
-    reading="Bash(lessons show:*)",
+    permissions=[f"Bash(lessons {command}:*)" for command in ("show", "search", "propose")],
 )
 install, uninstall = CLAUDE.install, CLAUDE.uninstall
 

@@ -97,7 +97,7 @@ class HookSettings:
     comments: bool = False  # the agent reads JSON with comments
     beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
     only: Sequence[str] = ()  # keys of the file: with any other the agent drops it without a word
-    reading: str = ""  # the permission by which the agent reads a lesson without asking the user
+    permissions: Sequence[str] = ()  # by which it asks, reads and proposes without asking the user
 
     def events(self, when: str = ALWAYS) -> list[str]:
         return [hook.event for hook in self.hooks.get(when, ())]
@@ -154,8 +154,9 @@ class HookSettings:
             raise SettingsError(why, f"remove the hooks that run {COMMAND}")
         if not hooks:
             del values["hooks"]
-        if self.reading in (allowed := _allowed(values)):
-            allowed.remove(self.reading)
+        allowed = _allowed(values)
+        if ours := [rule for rule in self.permissions if rule in allowed]:
+            allowed[:] = [rule for rule in allowed if rule not in ours]
             if not allowed:
                 del values["permissions"]["allow"]
             if not values["permissions"]:
@@ -164,15 +165,19 @@ class HookSettings:
         section.write(settings, None if is_empty else _dump(values, text), text)
         return True
 
-    def may_read(self, settings: Path) -> bool:
-        return self.reading in _allowed(self.read(settings)[1])
+    def missing_permissions(self, settings: Path) -> list[str]:
+        """Return our permissions that a file does not have. Raises SettingsError."""
+        allowed = _allowed(self.read(settings)[1]) if self.permissions else []
+        return [rule for rule in self.permissions if rule not in allowed]
 
-    def let_read(self, settings: Path) -> None:
+    def allow(self, settings: Path) -> None:
+        """Add the permissions that are missing in a file. Raises SettingsError."""
         before, values, has_comments = self.read(settings)
+        missing = self.missing_permissions(settings)
         permissions = values.setdefault("permissions", {})
         if has_comments or not isinstance(permissions, dict):
-            raise SettingsError(f"{settings} was left alone", f"allow {self.reading} in it")
-        permissions["allow"] = [*_allowed(values), self.reading]
+            raise SettingsError(f"{settings} was left alone", f"allow {', '.join(missing)} in it")
+        permissions["allow"] = [*_allowed(values), *missing]
         section.write(settings, _dump(values, before), before, NEW_MODE)
 
     def commands(self, settings: Path) -> dict[str, str]:

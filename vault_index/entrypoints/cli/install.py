@@ -240,17 +240,17 @@ def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
 
 
 def _note_once(agent: Agent, settings: Path) -> None:
-    """Say what to know of an agent that has the hooks now, and offer that it reads without asking."""
-    from vault_index.entrypoints import agents
+    """Say what to know of an agent that has the hooks now; offer that it asks the vault by itself."""
 
     if agent.to_do:
         asking.note(f"note: {agent.to_do}")
-    if agent.name == agents.AGENT and not agents.CLAUDE.may_read(settings):
-        rule = agents.CLAUDE.reading
+    rules = ", ".join(agent.wiring.missing_permissions(settings))
+    if rules:
+        what = "search and read lessons, and propose new ones, without asking you"
         if not asking.is_typed():
-            asking.note(f"note: to let it read lessons without asking, allow {rule} in {settings}")
-        elif output.confirm(f"let it read lessons without asking ({rule})?"):
-            agents.CLAUDE.let_read(settings)
+            asking.note(f"note: to let it {what}, allow in {settings}: {rules}")
+        elif output.confirm(f"let it {what} ({rules})?"):
+            agent.wiring.allow(settings)
     if means := agent.memory(agent.place(None)):
         asking.note(f"note: {agent.name}'s own memory is on: {means}")
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from vault_index.entrypoints.cli import completion, output
+from vault_index.errors import VaultError
 from vault_index.store import moments
 from vault_index.text.words import nearest
 
@@ -248,7 +249,12 @@ def _open_published(ctx: click.Context, _option: click.Parameter, uri: str | Non
     if uri:
         from vault_index import publish  # a feature
 
-        ctx.obj = publish.open_index(uri)
+        opened = publish.open_index(uri)
+        # which it may run unasked: words would leave in an address that it makes up
+        if ctx.info_name == "search" and output.is_for_agent() and not opened.is_named_by_user:
+            why = f"an agent searches no index that its user's settings do not name: {uri}"
+            raise VaultError(why, "leave --index out, or ask the user to set index.shared")
+        ctx.obj = opened
 
 
 published = click.option(
