@@ -7,6 +7,7 @@ import random
 import string
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +15,12 @@ from tests.support.planted import NO_SECRETS
 from vault_index.check import secrets
 from vault_index.check.redact import redact
 
+# two hundred sentences, written before the rules were read; benchmarks/operations.txt has others
+OPERATIONS = Path(__file__).parent / "operations.txt"
 BEFORE, AFTER = "It worked before.\n", "\nand then it failed.\n"
 VALUES = 12  # of each template; a form that is missed now and then shows within a few kinds
 WORDS_AND_DIGITS = string.ascii_letters + string.digits
+BASE64 = WORDS_AND_DIGITS + "+/"
 DJANGO = string.ascii_lowercase + string.digits + "!@#$%^&*(-_=+)"
 SALT = WORDS_AND_DIGITS + "!@#$%^&*()-_ []{}<>~`+=,.;:/?|"
 
@@ -69,6 +73,10 @@ FORMS: list[tuple[Make, list[str]]] = [
     (password, ["We set the root password to {} yesterday.", "The staging login is admin and `{}`",
                 "Use `{}` when it asks for the password.", "credentials are admin / `{}`",
                 "> what do I type to log in?\n> admin and then `{}`"]),
+    (of(BASE64, 40), ["The secret access key of the exporter: {}", "Secret access key\n{}",
+                      "The key id is AKIA..., the secret `{}`"]),
+    (password, ["The ftp login is mirror:{}", "The account lab-reader / {} opens the camera.",
+                "Log in as ops@corp.internal: {}", "User lab and {} are for the printer."]),
     (passphrase, ["The passphrase of the key (~/.ssh/deploy) is {}, as ever.",
                   "For root on the NAS use {} (not that of the web page).",
                   "WLAN heißt lab, Schlüssel ist {}."]),
@@ -159,6 +167,12 @@ def test_random_values_are_found_and_redacted(make: Make, template: str) -> None
 )
 def test_what_is_no_secret_is_no_finding(text: str) -> None:
     assert list(secrets.findings("a.md", text)) == []
+
+
+@pytest.mark.parametrize("sentence", OPERATIONS.read_text("utf-8").splitlines())
+def test_a_sentence_of_operations_is_no_secret(sentence: str) -> None:
+    """Issue 55 B: images, digests, roles, branches, pods and hosts beside log, user and account."""
+    assert list(secrets.findings("a.md", f"# A note\n\n{sentence}\n")) == []
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ _SIGN = re.compile(r"[!#%&*?^~$](?![\w-]+=)")  # no query of an address
 _WORD_AND_SIGN = re.compile(r"(?=.*[A-Z])(?=.*\d\d)(?=.*[a-z]{3})(?=.*[!#$%&*?@^~§+].*)[^/\\]+$")
 # words of a passphrase that a program made; patterns ask for a verb before it
 _WORDS = re.compile(r"[a-z]{3,12}(?:[-_.][a-z]{3,12}){2,5}[-_.]?\d{2,4}")
+_WORDS_BEFORE = 30  # characters before a value that say what it is
 _VERSION = re.compile(r"^[A-Za-z]+[@#+-]?v?[\d.]+[+?]?$")
 _PLAIN_WORD = re.compile(r"'?[^\W\d_]?[a-zà-ž]*(?:['\u2019-][^\W\d_]+)*")
 
@@ -117,8 +118,16 @@ def is_secret(rule: Pattern, match: re.Match[str]) -> bool:
     if rule.value == "quoted":
         words = pattern.form("secrets", "variable").sub(" ", match["value"]).split()
         return not _is_sample(value) and any(map(_is_strong, words))
+    if rule.value in ("made-up", "password", "random") and _names_a_thing(match):
+        return False
     looked_at = match["value"].rstrip(_PAUSES) if rule.value == "made-up" else value
     return not is_placeholder(value) and _LOOKS[rule.value](looked_at)
+
+
+def _names_a_thing(match: re.Match[str]) -> bool:
+    """Whether the words before a value say that it is the name or number of a thing: `build id`."""
+    start = match.start("value")
+    return _has_form("names", match.string[max(0, start - _WORDS_BEFORE) : start])
 
 
 def _is_sample(value: str) -> bool:
