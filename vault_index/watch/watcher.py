@@ -11,9 +11,11 @@ import contextlib
 import gc
 import json
 import os
+import queue
 import signal
 import socket
 import socketserver
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +33,9 @@ LOOK_SECONDS = 2.0  # between two looks at what no event reports
 LINGER_SECONDS = 3.0  # without an open vault: another may be asked about
 UPGRADED = "another version of lessons-vault was installed"
 CLOSE_SECONDS = 2.0  # for the vaults to close; whatever goes on then ends with the process
+# How long a pass may hold the interpreter while a prompt waits for it: a prompt asks for it ten times,
+# after each wait for LanceDB or the model. Python's own 5 ms come to longer than the prompt takes.
+SWITCH_SECONDS = 0.0005
 
 
 class Watcher:
@@ -52,6 +57,7 @@ class Watcher:
     def run(self) -> str:
         """Watch the first vault, and others when they are asked for; return the reason for the end."""
         native.limit_memory(AT_ONCE)
+        sys.setswitchinterval(SWITCH_SECONDS)
         first, _ = self._open(self._root, wanted=True)
         first.ready.wait(FIRST_SECONDS)
         self._server = _listen(self._answer)
@@ -171,23 +177,55 @@ class Watcher:
 QUEUE = 256
 PATIENCE_SECONDS = 2.0  # for a question to arrive
 MAX_CONNECTIONS = 512  # at work; more wait in the queue; of one vault, `vault_watch.MAX_WAITING`
+IDLE_SECONDS = 60.0  # that a thread waits for another question
 FULL_SECONDS = 0.05  # between two tries to accept where no file descriptor is left
 POLL_SECONDS = 3600.0  # between two looks of `socketserver` whether to stop: it is never asked to
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
-class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Listens on the user's socket, mode 0600, and answers each question in a thread of its own."""
+class Workers:
+    """Threads that do one job after another: each keeps its connection to the state open."""
 
-    daemon_threads = True
-    block_on_close = False
+    def __init__(self) -> None:
+        self.idle = 0  # threads that wait for a job which is not on its way to them
+        self._counting = threading.Lock()
+        self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+
+    def do(self, job: Callable[[], object]) -> None:
+        """Have an idle thread do a job, or a new one. The job raises nothing."""
+        with self._counting:
+            has_idle = self.idle > 0
+            self.idle -= has_idle
+        self._jobs.put(job)
+        if not has_idle:
+            threading.Thread(target=self._work, daemon=True, name="answer").start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                with self._counting:
+                    if self.idle:
+                        self.idle -= 1
+                        return
+                continue
+            job()
+            with self._counting:
+                self.idle += 1
+
+
+class Server(socketserver.UnixStreamServer):
+    """Listens on the user's socket, mode 0600, and answers each question in a thread."""
+
     request_queue_size = QUEUE
 
     def __init__(self, place: str, answer: Answer) -> None:
         self.place = place
         self.answer = answer
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._workers = Workers()
         super().__init__(place, _Handler)
         self._inode = Path(place).lstat().st_ino
 
@@ -227,15 +265,18 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         self._free.acquire()
         try:
-            super().process_request(request, client_address)
+            self._workers.do(lambda: self._finish(request, client_address))
         except BaseException:  # no thread could be started
             self._free.release()
             raise
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def _finish(self, request: Any, client_address: Any) -> None:
         try:
-            super().process_request_thread(request, client_address)
+            self.finish_request(request, client_address)
+        except Exception:  # noqa: BLE001  # the caller falls back; the thread lives on
+            self.handle_error(request, client_address)
         finally:
+            self.shutdown_request(request)
             self._free.release()
 
     def handle_error(self, _request: Any, _address: Any) -> None:
