@@ -95,6 +95,8 @@ class MiniLM:
     def _tokenizer(self) -> tokenizers.Tokenizer:
         from tokenizers import Tokenizer
 
+        # its threads wait for each other longer than the words of a prompt take
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         except Exception as error:  # noqa: BLE001  # the Rust binding raises bare Exception
