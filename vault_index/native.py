@@ -13,11 +13,16 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import partial
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from importlib.util import module_from_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+# calls that follow each other: yields functions that return futures, and is sent what these come to
+Chain = Generator[Callable[[], Any], Any, T]
 
 CALL_SECONDS = 30.0  # a first call takes milliseconds; one that never ends is not understood
 _LOCK = threading.RLock()
@@ -52,51 +57,125 @@ def wait(call: Callable[..., Any], *args: Any, seconds: float | None = None, **n
 
     Raises NotUnderstood if the call does not answer in `seconds`, or not with a future of ours.
     """
-    loop = _Loop()
-    _here.loop = loop
-    try:
-        future = call(*args, **named)
-    finally:
-        _here.loop = None
-    if not isinstance(future, _Future):
-        raise NotUnderstood(f"a call returned {type(future).__name__}, no future")
-    return loop.result(future, seconds)
+
+    def alone() -> Chain[Any]:
+        return (yield partial(call, *args, **named))
+
+    return begin(alone(), seconds).result()
+
+
+def begin(chain: Chain[T], seconds: float | None = None) -> Pending[T]:
+    """Begin a chain of calls, which goes on beside other work.
+
+    Without `seconds`, which each call may take, the module's own threads go on from call to call: to
+    wake a waiting thread for each takes longer than the calls do.
+    """
+    return Pending(chain, seconds)
 
 
 class _Here(threading.local):
-    loop: _Loop | None = None
+    loop: Pending[Any] | None = None
 
 
 _here = _Here()
 
 
-class _Loop:
-    """As much of an event loop as Rust's asyncio bridge (pyo3-async-runtimes) asks of it."""
+class Pending(Generic[T]):
+    """A chain of calls that was begun. Several threads may wait for its result.
 
-    def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]]]
-        self._calls = queue.SimpleQueue()
+    To Rust's asyncio bridge (pyo3-async-runtimes) it is as much of an event loop as that asks for.
+    """
+
+    def __init__(self, chain: Chain[T], seconds: float | None) -> None:
+        self._chain = chain
+        self._seconds = seconds
+        self._maker = threading.get_ident()
+        self._going_on = threading.RLock()
+        self._waiting = threading.Lock()
+        self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._future: _Future | None = None
+        self._ended = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        with self._going_on:
+            self._go_on(partial(chain.send, None))
+
+    # what the bridge asks for
 
     def create_future(self) -> _Future:
         return _Future()
 
     def call_soon_threadsafe(self, call: Callable[..., Any], *args: Any, **_context: Any) -> None:
-        self._calls.put((call, args))
+        job = partial(self._complete, partial(call, *args))
+        if self._seconds is None and threading.get_ident() != self._maker:
+            job()
+        else:
+            self._jobs.put(job)
 
-    def result(self, future: _Future, seconds: float | None) -> Any:
-        try:
-            while not future.done:
-                call, args = self._calls.get(timeout=seconds)
-                call(*args)
-        except queue.Empty:
-            future.cancel()
-            raise NotUnderstood(f"no answer in {seconds} s") from None
-        except BaseException:  # Control-C: what runs in Rust ends, too
-            future.cancel()
-            raise
+    def _complete(self, call: Callable[[], Any]) -> None:
+        with self._going_on:
+            call()
+            future = self._future
+            if future is not None and future.done and not self._ended:
+                self._go_on(self._outcome(future))
+
+    def _go_on(self, step: Callable[[], Callable[[], Any]]) -> None:
+        """Take the chain on to the next call whose future is not done yet, or to its end."""
+        while True:
+            try:
+                call = step()
+            except StopIteration as end:
+                return self._end(end.value, None)
+            except BaseException as error:  # noqa: BLE001  # whoever waits gets it
+                return self._end(None, error)
+            outer, _here.loop = _here.loop, self
+            try:
+                future = call()
+            except BaseException as error:  # noqa: BLE001  # the same
+                step = partial(self._chain.throw, error)
+                continue
+            finally:
+                _here.loop = outer
+            if not isinstance(future, _Future):
+                problem = NotUnderstood(f"a call returned {type(future).__name__}, no future")
+                step = partial(self._chain.throw, problem)
+                continue
+            self._future = future
+            if not future.done:
+                return None
+            step = self._outcome(future)
+
+    def _outcome(self, future: _Future) -> Callable[[], Callable[[], Any]]:
         if future.error is not None:
-            raise future.error
-        return future.value
+            return partial(self._chain.throw, future.error)
+        return partial(self._chain.send, future.value)
+
+    def _end(self, value: Any, error: BaseException | None) -> None:
+        self._value, self._error, self._ended = value, error, True
+        self._jobs.put(lambda: None)
+
+    # what callers ask for
+
+    def result(self) -> T:
+        """Return what the chain comes to. Raises its errors, and NotUnderstood after `seconds`."""
+        with self._waiting:
+            try:
+                while not self._ended:
+                    self._jobs.get(timeout=self._seconds)()
+            except queue.Empty:
+                self._cancel()
+                raise NotUnderstood(f"no answer in {self._seconds} s") from None
+            except BaseException:  # Control-C: what runs in Rust ends, too
+                self._cancel()
+                raise
+        if self._error is not None:
+            raise self._error
+        value: T = self._value
+        return value
+
+    def _cancel(self) -> None:
+        if self._future is not None:
+            self._future.cancel()
 
 
 class _Future:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.embedders import WordEmbedder
@@ -58,7 +59,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return and_asked
 
-    for name in ("scan", "count", "bm25", "nearest_rows", "rows_by_id"):
+    for name in ("scan", "count", "begin_bm25", "nearest_rows", "rows_by_id"):
         monkeypatch.setattr(LanceTable, name, noted(name))
     return asked
 
@@ -70,7 +71,7 @@ def test_a_warm_prompt_asks_lancedb_for_words_alone(
     current.load_tables(vault)
     asked = counted(monkeypatch)
     select.for_prompt(vault, prompt)
-    assert {*asked} <= {"bm25"}
+    assert {*asked} <= {"begin_bm25"}
     assert len(asked) <= 2  # the prompt's words, and its one identifier
 
 
@@ -82,3 +83,29 @@ def test_a_warm_prompt_gets_what_a_cold_one_gets(vault: Vault, prompt: str) -> N
     warm, other = select.for_prompt(vault, prompt), select.for_prompt(cold, prompt)
     assert (warm.text, warm.silent) == (other.text, other.silent)
     assert bool(warm.hits) == (prompt != PROMPTS[-1])
+
+
+class LateEmbedder(WordEmbedder):
+    """Notes how much LanceDB was asked before it embeds, and what it embeds at once."""
+
+    def __init__(self, asked: list[str]) -> None:
+        super().__init__(dimension=512)
+        self.asked = asked
+        self.calls: list[tuple[int, list[str]]] = []
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        self.calls.append((len(self.asked), [*texts]))
+        return super().embed_queries(texts)
+
+
+def test_words_are_looked_for_while_a_long_prompt_and_its_ends_are_embedded_at_once(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current.load_tables(vault)
+    vault.embedder = embedder = LateEmbedder(counted(monkeypatch))
+    prompt = f"{PROMPTS[0]}\n{'plums and pears ' * 12}\n{PROMPTS[2]}"
+    assert select.for_prompt(vault, prompt).hits
+    ((asked, texts),) = embedder.calls
+    assert texts[0] == prompt
+    assert len(texts) == 3
+    assert asked == len(embedder.asked) >= 3

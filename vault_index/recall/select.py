@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vault_index import features, git
 from vault_index.hotpath import chatter
 from vault_index.recall import allowed, block
-from vault_index.search import above, floor, unindexed
+from vault_index.search import above, floor, query, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit, Injection, Query
 from vault_index.store import filters
@@ -241,6 +241,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if allowed.is_restricted(vault) else 0
     asked = Query("", room, text_only=wanted.text_only, for_agent=True)
+    query.look_ahead(vault, queries, text_only=wanted.text_only)
     for text in queries:
         results, floors = floor.lessons_above(vault, replace(asked, text=text))
         least = floors.line if wanted.lines else floors.whole

@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from vault_index.search import evidence, floor, query, scoring
 from vault_index.search.evidence import FEW, NEXT, words_of
 from vault_index.search.floor import Floors
 from vault_index.search.hit import Hit
-from vault_index.store import filters, schema
+from vault_index.store import filters
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -100,7 +99,7 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     found, words = load(vault), evidence.load(vault)
     if fires:
         floors = found.floors(text_only=text_only) if found else NEVER
-        rows = vault.open_index().store.rows(schema.LESSONS.shown, filters.wholes_of(fires))
+        rows = vault.open_index().store.shown_of(list(fires))
         there = {hit.lesson_id: hit for hit in map(Hit.of_lesson, rows)}
         hits = [
             replace(there[id], score=1.0, taught=1.0, taught_prompt=line)
@@ -320,8 +319,6 @@ def _vectors(vault: Vault, failed: Failure) -> dict[str, np.ndarray]:
         return {}
     texts = list(dict.fromkeys(_embedded(failed)))
     try:
-        with ThreadPoolExecutor(len(texts)) as pool:  # the time of the longest, not of all
-            vectors = pool.map(partial(query.embed, vault, embedder), texts)
-            return dict(zip(texts, vectors, strict=True))
+        return dict(zip(texts, query.embed(vault, embedder, *texts), strict=True))
     except EmbedderError:
         return {}

@@ -251,6 +251,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
 
     text = searched(query.text)
     opened = vault.open_index()
+    scoring.look_ahead(table, text)  # while the model embeds
     vector, why = (None, "asked for") if query.text_only else query_vector(vault, opened, text)
     understood = vector is None or is_understood(vault, text)
     if vector is not None and not understood:
@@ -314,14 +315,26 @@ def embedding(vault: Vault, text: str) -> Iterator[None]:
     thread.join()
 
 
-def embed_ahead(vault: Vault, query: str) -> None:
-    """Load the embedder and embed a text before its search, beside other work. Never raises."""
+def embed_ahead(vault: Vault, *queries: str) -> None:
+    """Load the embedder and embed texts before their search, beside other work. Never raises."""
     try:
         embedder = vault.embedder
         if embedder is not None:
-            embed(vault, embedder, searched(query))
+            embed(vault, embedder, *map(searched, queries))
     except Exception:  # noqa: BLE001  # the search meets the same error, and reports it
         return
+
+
+def look_ahead(vault: Vault, queries: Sequence[str], *, text_only: bool) -> None:
+    """Ask LanceDB and the embedder at once for what the searches of several texts need.
+
+    Raises IndexStateError without an index.
+    """
+    opened = vault.open_index()
+    for text in queries:
+        scoring.look_ahead(opened.store, searched(text))
+    if not text_only and embedder_for(vault, opened)[0] is not None:
+        embed_ahead(vault, *queries)
 
 
 def searched(query: str) -> str:
@@ -338,7 +351,7 @@ def query_vector(
     if embedder is None or not query:
         return None, why
     try:
-        vector = embed(vault, embedder, query)
+        vector = embed(vault, embedder, query)[0]
     except EmbedderError as error:
         return None, error.message
     if len(vector) != opened.store.dimension:
@@ -346,15 +359,15 @@ def query_vector(
     return vector, ""
 
 
-def embed(vault: Vault | Journal, embedder: Embedder, query: str) -> np.ndarray:
-    """Return the vector of a query; the last few are kept. Raises EmbedderError."""
-    key = embedder.name, query
-    vector = vault.query_vectors.get(key)
-    if vector is None:
-        vector = embedder.embed_queries([query])[0]
-        kept = vault.query_vectors  # read once: other threads may replace it
-        vault.query_vectors = {**dict([*kept.items()][1 - MAX_QUERY_VECTORS :]), key: vector}
-    return vector
+def embed(vault: Vault | Journal, embedder: Embedder, *queries: str) -> list[np.ndarray]:
+    """Return the vectors of queries; the last few are kept. Raises EmbedderError."""
+    known = {**vault.query_vectors}  # copied: other threads may replace it
+    missing = [query for query in dict.fromkeys(queries) if (embedder.name, query) not in known]
+    if missing:
+        made = embedder.embed_queries(missing)
+        known |= {(embedder.name, text): vector for text, vector in zip(missing, made, strict=True)}
+        vault.query_vectors = dict([*known.items()][-MAX_QUERY_VECTORS:])
+    return [known[embedder.name, query] for query in queries]
 
 
 def embedder_for(

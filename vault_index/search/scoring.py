@@ -352,6 +352,12 @@ class Exact:
     unknown: float = 0.0  # what speaks against all lessons
 
 
+def look_ahead(table: Reader, query: str) -> None:
+    """Have LanceDB look for what a search of a query will ask it, beside other work."""
+    marks = identifiers.of_query(query) if table.schema.exact_text else ()
+    table.look_ahead(query, (mark.text for mark in marks if not mark.is_phrase))
+
+
 def look_up(table: Reader, query: str, where: str | None) -> Exact:
     """Return what the exact words of a query say of the lessons that a filter keeps."""
     substance = _words_of_substance(query)

@@ -11,7 +11,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, wraps
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from vault_index import native
 from vault_index.errors import NOT_PUBLISHED, IndexStateError, StoreError, VaultError, WriteError
-from vault_index.native import NotUnderstood, wait
+from vault_index.native import Chain, NotUnderstood, Pending, wait
 from vault_index.store import ownership
 from vault_index.store.filters import some_of
 from vault_index.store.schema import KEY, LESSONS, VECTOR, LessonRow, Schema
@@ -165,9 +165,9 @@ class LanceTable:
         self.dimension = dimension
         self._pinned = pinned
         self._opened: Any = None
-        self._wait: Callable[..., Any] = wait
-        if isinstance(folder, Remote):  # calls to another machine are not waited for for ever
-            self._wait = partial(wait, seconds=folder.seconds)
+        # calls to another machine are not waited for for ever
+        self._seconds = folder.seconds if isinstance(folder, Remote) else None
+        self._wait: Callable[..., Any] = partial(wait, seconds=self._seconds)
 
     @property
     def _table(self) -> Any:
@@ -232,15 +232,25 @@ class LanceTable:
         self, columns: Sequence[str] | None, where: str | None = None, *, ids: bool = False
     ) -> pa.Table:
         """Return columns (None: all) of the rows that a filter names; with `ids` also `_rowid`."""
-        return self._read(self._run(_chosen(self._table.query(), columns, where, ids=ids)))
+        query = _chosen(self._table.query(), columns, where, ids=ids)
+        return self._begin(query, max_batch_length=None, timeout=None).result()
 
-    @_with_our_errors
     def bm25(self, text: str, column: str, limit: int) -> pa.Table:
         """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
+        return self.begin_bm25(text, column, limit)()
+
+    @_with_our_errors
+    def begin_bm25(self, text: str, column: str, limit: int) -> Callable[[], pa.Table]:
+        """Have LanceDB look for a text beside other work; return what waits for its answer."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
-        # each batch is a wait for another thread, and LanceDB's own are small
-        return self._read(self._run(_chosen(query, ["_score"]), batch_rows=limit))
+        found = self._begin(_chosen(query, ["_score"]), max_batch_length=limit, timeout=None)
+
+        def answer() -> pa.Table:
+            with lance_errors(self.folder):
+                return found.result()
+
+        return answer
 
     @_with_our_errors
     def nearest_rows(self, vector: np.ndarray, limit: int) -> pa.Table:
@@ -251,13 +261,13 @@ class LanceTable:
         query.distance_type("dot")
         query.bypass_vector_index()
         query.limit(limit)
-        return self._read(self._run(_chosen(query, ["_distance"]), batch_rows=limit))
+        query = _chosen(query, ["_distance"])
+        return self._begin(query, max_batch_length=limit, timeout=None).result()
 
     @_with_our_errors
     def rows_by_id(self, row_ids: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return columns and `_rowid` of these rows, in the order of the table."""
-        query = _chosen(self._table.take_row_ids(list(row_ids)), columns)
-        return self._read(self._wait(query.execute))
+        return self._begin(_chosen(self._table.take_row_ids(list(row_ids)), columns)).result()
 
     @_with_our_errors
     def merge_arrow(self, rows: pa.Table, *, delete: bool, update: bool = True) -> None:
@@ -314,18 +324,19 @@ class LanceTable:
                 time.sleep(random.uniform(0, TRY_SECONDS))
         return None
 
-    def _run(self, query: Any, *, batch_rows: int | None = None) -> Any:
-        return self._wait(query.execute, max_batch_length=batch_rows, timeout=None)
-
-    def _read(self, stream: Any) -> pa.Table:
+    def _begin(self, query: Any, **options: Any) -> Pending[pa.Table]:
+        """Begin to read the answer to a query; LanceDB's own batches are small."""
         import pyarrow as pa
 
-        batches: list[pa.RecordBatch] = []
-        while True:
-            try:
-                batches.append(self._wait(stream.__anext__))
-            except StopAsyncIteration:
-                return pa.Table.from_batches(batches, schema=stream.schema)
+        def read() -> Chain[pa.Table]:
+            stream = yield partial(query.execute, **options)
+            batches: list[pa.RecordBatch] = []
+            with suppress(StopAsyncIteration):
+                while True:
+                    batches.append((yield stream.__anext__))
+            return pa.Table.from_batches(batches, schema=stream.schema)
+
+        return native.begin(read(), self._seconds)
 
 
 def _chosen(

@@ -8,11 +8,12 @@ versions, as a change writes another row. Nobody waits for a writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from vault_index.errors import VaultError
 from vault_index.store.filters import WHOLE, wholes_of
 from vault_index.store.lance import Place, Table, matrix
 from vault_index.store.schema import LESSONS, VECTOR, Schema
@@ -27,7 +28,7 @@ T = TypeVar("T")
 MAX_KEPT_ROWS = 50_000  # of a table, that a warm process keeps: 3 kB a row with MiniLM's vectors
 MATCHED = 50_000  # rows that full text returns, the best ones
 MAX_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
-MAX_ANSWERS = 8  # of full text, the last ones: one prompt is searched for several times
+MAX_ANSWERS = 24  # of full text, the last ones: one prompt is searched for several times
 FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
 
 
@@ -39,6 +40,13 @@ class Kept:
     order: np.ndarray  # int64[n], where the row of each place is among them
     vectors: np.ndarray | None  # float32[n, dimension], by place; None in an index without vectors
     wholes: dict[str, int]  # the places of whole lessons by their ids
+
+
+class Matches(NamedTuple):
+    """The rows that full text finds, the best first."""
+
+    places: np.ndarray  # int64[n]
+    scores: np.ndarray  # float32[n], BM25
 
 
 class Families(NamedTuple):
@@ -71,7 +79,7 @@ class Reader(Table):
         self._masks: dict[str, np.ndarray] = {}  # the last one last
         self.made: dict[object, Any] = {}  # see `once`
         self._kept: Kept | None = None  # see `load`
-        self._answers: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}  # of full text
+        self._answers: dict[tuple[str, str], Callable[[], Matches]] = {}  # of full text
 
     def load(self, *, warm: bool = False) -> None:
         """Load what each search needs; with `warm` keep what a process needs that answers many.
@@ -248,35 +256,51 @@ class Reader(Table):
         places: np.ndarray = self.ids.searchsorted(ids)
         return places
 
-    def matches(self, text: str, where: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places, int64[n], and BM25 scores, float32[n], of rows that match any word.
+    def look_ahead(self, query: str, names: Iterable[str] = ()) -> None:
+        """Have LanceDB look for the words of a query and for identifiers, beside other work."""
+        self._ask(_telling(query), self.schema.full_text)
+        for name in names:
+            self._ask(name, self.schema.exact_text)
 
-        The best first. A word that a text repeats counts once: a pasted log says little more for its
-        length.
+    def matches(self, text: str, where: str | None = None) -> Matches:
+        """Return the rows that match any word of a text.
+
+        A word that a text repeats counts once: a pasted log says little more for its length.
         """
-        words = dict.fromkeys(apart(text).lower().split())
-        telling = " ".join(word for word in words if not says_nothing(word))
-        places, scores = self._bm25(telling or " ".join(words), self.schema.full_text)
         # LanceDB looks at all rows for a filter, which takes ten times as long
-        mask = self.mask(where)
-        return (places, scores) if mask is None else (places[mask[places]], scores[mask[places]])
+        return self._within(where, self._found(_telling(text), self.schema.full_text))
 
     def identified(self, name: str, where: str | None) -> np.ndarray:
         """Return the places, int64[n], of lessons that have an identifier, which is folded."""
-        places, _ = self._bm25(name, self.schema.exact_text)
-        mask = self.mask(where)
-        return places if mask is None else places[mask[places]]
+        return self._within(where, self._found(name, self.schema.exact_text)).places
 
-    def _bm25(self, text: str, column: str) -> tuple[np.ndarray, np.ndarray]:
+    def _within(self, where: str | None, found: Matches) -> Matches:
+        mask = self.mask(where)
+        if mask is None:
+            return found
+        inside = mask[found.places]
+        return Matches(found.places[inside], found.scores[inside])
+
+    def _found(self, text: str, column: str) -> Matches:
+        try:
+            return self._ask(text, column)()
+        except VaultError:  # the next one asks again
+            self._answers.pop((column, text), None)
+            raise
+
+    def _ask(self, text: str, column: str) -> Callable[[], Matches]:
         answer = self._answers.get((column, text))
         if answer is None:
-            rows = self.bm25(text, column, MATCHED)
-            scores = rows["_score"].to_numpy()
-            order = (-scores).argsort(kind="stable")
-            answer = self.ids.searchsorted(rows["_rowid"].to_numpy())[order], scores[order]
+            rows = self.begin_bm25(text, column, MATCHED)
+            answer = cache(lambda: self._best_first(rows()))
             kept = [*self._answers.items()][1 - MAX_ANSWERS :]  # copied: other threads add theirs
             self._answers = {**dict(kept), (column, text): answer}
         return answer
+
+    def _best_first(self, rows: pa.Table) -> Matches:
+        scores = rows["_score"].to_numpy()
+        order = (-scores).argsort(kind="stable")
+        return Matches(self.ids.searchsorted(rows["_rowid"].to_numpy())[order], scores[order])
 
     def take(
         self, places: np.ndarray | Sequence[int], columns: Sequence[str] = ()
@@ -319,3 +343,9 @@ class Reader(Table):
         counted = (values.flatten() if values.type.num_fields else values).value_counts()
         texts, counts = (counted.field(name).to_pylist() for name in ("values", "counts"))
         return dict(zip(texts, counts, strict=True))
+
+
+def _telling(text: str) -> str:
+    """Return the words of a text that say something, each once; all of them if none does."""
+    words = dict.fromkeys(apart(text).lower().split())
+    return " ".join(word for word in words if not says_nothing(word)) or " ".join(words)

@@ -362,6 +362,7 @@ def load_tables(vault: Vault) -> None:
                 if table.schema.exact_text:
                     table.identified(SAMPLE, None)
     allowed.load(opened.store)
+    failures.taught_lines(opened.store)
     floor.in_force(vault)
     evidence.load(vault)
 
