@@ -127,7 +127,7 @@ class Config:
     prompt_tokens: int = 600  # tokens per prompt, at most; a token is 4 characters
     session_lessons: int = 8  # lessons at the start of a session, at most
     token_budget: int = 2000  # tokens at the start of a session, at most
-    session_sources: Texts = ("startup", "compact")  # which session starts get lessons
+    session_sources: Texts = ("startup", "clear", "compact")  # which session starts get lessons
     receipt: bool = True  # you see the titles of the lessons that a prompt got
     pointers: bool = True  # a lesson that may help comes as a line
     floor: float | None = None  # score below which hooks are silent; unset: fitted to the vault

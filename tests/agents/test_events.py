@@ -53,6 +53,19 @@ def test_silence_is_no_output_at_all(team: Vault, own_world: Path, agent: str) -
     assert not (own_world / "hook.log").exists()
 
 
+@pytest.mark.slow
+def test_after_gemini_compressed_a_conversation_a_lesson_comes_again(team: Vault) -> None:
+    def asks(timestamp: str) -> str:
+        event = sent("gemini", "prompt", team.root) | {"timestamp": timestamp}
+        return hook("gemini", event, team.root).out
+
+    assert asks("2026-11-22T15:36:39Z") != ""
+    assert asks("2026-11-22T15:37:39Z") == ""
+    event = sent("gemini", "start", team.root) | {"hook_event_name": "PreCompress"}
+    assert hook("gemini", event | {"trigger": "auto", "source": None}, team.root).out == ""
+    assert "node-heap.md" in asks("2026-11-22T15:38:39Z")
+
+
 def test_a_codex_agent_that_prompts_its_subagent_gets_nothing(team: Vault) -> None:
     asked = sent("codex", "prompt", team.root) | {"agent_id": "a1", "agent_type": "worker"}
     assert hook("codex", asked, team.root).out == ""

@@ -48,7 +48,7 @@ SHARED = OWN | {"copilot": ".github/hooks/lessons.json", "opencode": ".opencode/
 TIMEOUTS = {
     "claude": dict.fromkeys(EVENTS, 5) | {"SessionStart": 10},
     "codex": {"UserPromptSubmit": 5, "SessionStart": 10},
-    "gemini": {"BeforeAgent": 5000, "SessionStart": 10_000},  # milliseconds
+    "gemini": {"BeforeAgent": 5000, "SessionStart": 10_000, "PreCompress": 5000},  # milliseconds
     "cursor": {"beforeSubmitPrompt": 5, "sessionStart": 10},
     "copilot": {"UserPromptSubmit": 5, "SessionStart": 10},
 }

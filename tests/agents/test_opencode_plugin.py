@@ -77,6 +77,19 @@ def test_a_new_session_and_each_prompt(tmp_path: Path) -> None:
     assert [asked(part)["hook_event_name"] for part in second[1:]] == ["UserPromptSubmit"]
 
 
+def test_a_session_that_was_compacted_says_so_with_its_next_prompt(tmp_path: Path) -> None:
+    def compacted(session: str) -> list[Any]:
+        event = {"type": "session.compacted", "properties": {"sessionID": session}}
+        return ["event", {"event": event}]
+
+    steps = created("s1"), message("s1"), compacted("s1"), message("s1", id="msg_2")
+    _, second, third = play(tmp_path, ECHO, *steps, message("s1", id="msg_3"))
+    start, prompt = map(asked, second[1:])
+    assert (start["hook_event_name"], start["source"]) == ("SessionStart", "compact")
+    assert prompt["hook_event_name"] == "UserPromptSubmit"
+    assert [asked(part)["hook_event_name"] for part in third[1:]] == ["UserPromptSubmit"]
+
+
 def test_the_task_of_a_subagent_is_no_prompt(tmp_path: Path) -> None:
     (parts,) = play(tmp_path, ECHO, created("s2", parentID="s1"), message("s2"))
     assert len(parts) == 1

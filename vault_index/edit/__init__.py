@@ -22,7 +22,7 @@ _SETTINGS = """\
 # prompt_lessons = 3             # at most so many lessons a prompt
 # prompt_tokens = 600            # at most so many tokens a prompt (4 characters each)
 # token_budget = 2000            # at most so many tokens at the start of a session
-# session_sources = ["startup", "compact"]  # also: resume, clear, fork
+# session_sources = ["startup", "clear", "compact"]  # also: resume, fork
 # floor = 0.65                   # score below which nothing is injected; default: fitted
 # prompt_skills = 1              # at most so many skills suggested for a prompt; 0 for none
 

@@ -36,6 +36,8 @@ _FIELDS = {
     "copilot": {"prompt_id": "timestamp"},
 }
 AGENTS = tuple(_EVENTS)
+# Gemini CLI tells that it compresses a conversation, and reads no answer: a start that only forgets.
+_GEMINI_COMPRESSES, EMPTIED = "PreCompress", "emptied"
 INTERRUPTED = 130  # the status of a command that somebody stopped
 MAX_TAIL = 512 * 1024  # bytes of a session's file: calls that run side by side end in any order
 # Without a terminal, Gemini CLI puts what was injected at the start before the first prompt.
@@ -71,6 +73,8 @@ def normalise(agent: str, text: str) -> dict[str, object]:
         if not event.get("cwd") and isinstance(roots, list) and roots:
             event["cwd"] = roots[0]
     prompt = event.get("prompt")
+    if agent == "gemini" and name == _GEMINI_COMPRESSES:
+        event.update(hook_event_name=START, source=EMPTIED)
     if agent == "gemini" and isinstance(prompt, str) and prompt.startswith(_GEMINI_OPEN):
         event["prompt"] = prompt.partition(_GEMINI_CLOSE)[2]
     return event

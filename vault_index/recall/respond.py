@@ -3,8 +3,8 @@
 A call of a tool gets at most one lesson. At a failed command its decision comes first. A session gets a
 lesson once for a signature, and once more at the second same failure, said as such. At an edit it is one
 line: a lesson names files in `applies_to`, globs of a path in the repository that has the file, of a part
-of that path or of a name, as in `[journal] exclude`. An agent of a session gets a lesson once. A subagent
-has a context of its own, so what the main agent was told it was not.
+of that path or of a name, as in `[journal] exclude`. An agent of a session gets a lesson once, until its
+context is emptied. A subagent has a context of its own, so what the main agent was told it was not.
 
 A hook has no time to index much. It indexes a few changed files itself; more files, and their
 authors, are left to the watcher or, without one, to a `lessons index` in the background.
@@ -59,12 +59,12 @@ def respond(
     hooks of one event is silent. Raises VaultError.
     """
     began = time.monotonic()
-    name, source = event.hook_event_name, event.source
+    name, agent = event.hook_event_name, event.agent_id
     told, receipt = None, ""
-    if name == injections.START and source not in vault.config.session_sources:
-        if source == COMPACT:
+    if name == injections.START and event.source not in vault.config.session_sources:
+        if event.is_emptied:
             with suppress(WriteError):
-                injections.forget_given(vault.config.home, vault.root, event.session_id)
+                injections.forget_given(vault.config.home, vault.root, event.session_id, agent)
         return None
     if name != injections.SUBAGENT:
         injection = _injection(vault, event, text_only, from_files)
@@ -96,8 +96,8 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
         injections.leave_note(home, root, event, told)
         return None
     if told:
-        if event.source == COMPACT:
-            injections.forget_given(home, root, event.session_id)
+        if event.is_emptied:
+            injections.forget_given(home, root, event.session_id, event.agent_id)
         new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
         injections.record(home, root, new)
         for note in features.adding("at_project"):
@@ -145,7 +145,9 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
     if name == injections.EDIT:
         return _at_edit(vault, event)
     is_new = name == injections.ASKED and not event.is_fork  # it was given nothing yet
-    given, pointed = ([], []) if is_new else injections.received(home, vault.root, session)
+    is_new = is_new or (event.is_emptied and event.source != COMPACT)
+    had = ([], []) if is_new else injections.received(home, vault.root, session, event.agent_id)
+    given, pointed = had
     if from_files:
         return select.from_files(vault, event.prompt, given)
     project = Path(event.cwd)
@@ -163,7 +165,7 @@ def _at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     home, root = vault.config.home, vault.root
     failed = failure.read(event.command, event.error)
     times = injections.times_told(home, root, event, injections.key_of(failed.signature))
-    _, pointed = injections.received(home, root, event.session_id)
+    _, pointed = injections.received(home, root, event.session_id, event.agent_id)
     injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
     prompt = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=prompt)

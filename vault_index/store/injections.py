@@ -21,7 +21,7 @@ from typing import Any
 
 from vault_index import state
 from vault_index.errors import WriteError
-from vault_index.hotpath import index_files, log
+from vault_index.hotpath import agents, index_files, log
 from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
 
 PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
@@ -29,6 +29,8 @@ EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
 SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
 ASKED = "PreToolUse"  # before a subagent starts, with its prompt
 START = "SessionStart"
+# sources of a start after which a context is empty
+EMPTIED = ("startup", "clear", "compact", agents.EMPTIED)
 HOOKS = (PROMPT, START, FAILURE, EDIT, SUBAGENT)
 SEARCH, READ = "LearnSearch", "LearnGet"  # what an agent looks up by itself, over MCP or at a shell
 WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
@@ -67,6 +69,11 @@ class Event:
     def of(cls, values: Mapping[str, Any]) -> Event:
         """Return the event that a hook sent; other keys are not read."""
         return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether the agent lost what it was given: a session or subagent starts, or starts over."""
+        return self.hook_event_name == START and self.source in EMPTIED
 
     @property
     def is_fork(self) -> bool:
@@ -209,18 +216,25 @@ def inherit(home: Path, root: Path, event: Event) -> None:
         db.execute(fork, [*_place(root, event.session_id), event.agent_id])
 
 
-def forget_given(home: Path, root: Path, session: str) -> None:
-    """Note that a session has lost what it received. Raises WriteError."""
-    lost = "UPDATE injection SET is_lost = 1 WHERE vault = ? AND session = ? AND agent = ''"
+def forget_given(home: Path, root: Path, session: str, agent: str = "") -> None:
+    """Note that a session, or a subagent of it alone, has lost what it received. Raises WriteError."""
+    of_agent = "WHERE vault = ? AND session = ? AND agent = ?"
     with state.writing(home, HOOK_SECONDS) as db:
-        db.execute(lost, _place(root, session))
+        for lost in (
+            f"UPDATE injection SET is_lost = 1 {of_agent}",
+            f"DELETE FROM fork {of_agent}",
+        ):
+            db.execute(lost, [*_place(root, session), agent])
 
 
 def times_told(home: Path, root: Path, event: Event, about: str) -> int:
-    """Return how often the agent of an event was told something about a failure or a file."""
+    """Return how often the agent of an event was told something about a failure or a file.
+
+    Only what it has not lost since counts.
+    """
     query = (
         "SELECT count(*) FROM injection i WHERE vault = ? AND session = ? AND agent = ?"
-        f" AND event = ? AND prompt = ? AND EXISTS ({_GIVEN} AND form <> '{NEAR}')"
+        f" AND event = ? AND prompt = ? AND NOT is_lost AND EXISTS ({_GIVEN} AND form <> '{NEAR}')"
     )
     of = [*_place(root, event.session_id), event.agent_id, event.hook_event_name, about]
     with state.reading(home) as db:
@@ -251,7 +265,9 @@ def claim(home: Path, root: Path, event: Event) -> bool:
         " ORDER BY at LIMIT 1"
     )
     with state.writing(home, HOOK_SECONDS) as db:
-        since = 0.0 if event.prompt_id else event.began
+        # a long prompt may be compacted twice
+        is_once = event.prompt_id and event.hook_event_name != START
+        since = 0.0 if is_once else event.began
         held = db.execute(holder, [*about, since]).fetchone()
         if held is None:
             now = time.time()

@@ -19,12 +19,14 @@ function ask(event) {
 }
 
 export const Lessons = async ({ directory }) => {
-  const fresh = new Set(); // sessions without a message yet
+  const emptied = new Map(); // sessions without a message since they began or were compacted, by why
   const ofAgents = new Set(); // sessions that an agent started for a task
   return {
     event: async ({ event }) => {
       const session = event.properties?.info;
-      if (event.type === "session.created" && session) (session.parentID ? ofAgents : fresh).add(session.id);
+      if (event.type === "session.created" && session?.parentID) ofAgents.add(session.id);
+      else if (event.type === "session.created" && session) emptied.set(session.id, "startup");
+      else if (event.type === "session.compacted") emptied.set(event.properties?.sessionID, "compact");
     },
     "chat.message": async (input, output) => {
       try {
@@ -32,9 +34,9 @@ export const Lessons = async ({ directory }) => {
         if (!own.length || ofAgents.has(input.sessionID)) return;
         const base = { session_id: input.sessionID, cwd: directory, prompt_id: output.message.id };
         const prompt = own.map((part) => part.text).join("\n");
-        const blocks = fresh.delete(input.sessionID)
-          ? [await ask({ ...base, hook_event_name: "SessionStart", source: "startup" })]
-          : [];
+        const source = emptied.get(input.sessionID);
+        emptied.delete(input.sessionID);
+        const blocks = source ? [await ask({ ...base, hook_event_name: "SessionStart", source })] : [];
         blocks.push(await ask({ ...base, hook_event_name: "UserPromptSubmit", prompt }));
         const last = own[own.length - 1];
         blocks.forEach((text, number) => {

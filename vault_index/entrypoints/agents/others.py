@@ -58,7 +58,9 @@ _CODEX = HookSettings(
 _GEMINI = HookSettings(
     "Gemini CLI",
     {
-        ALWAYS: [Hook("BeforeAgent", 5000), Hook("SessionStart", 10_000)],  # milliseconds
+        ALWAYS: [  # milliseconds
+            *(Hook("BeforeAgent", 5000), Hook("SessionStart", 10_000), Hook("PreCompress", 5000)),
+        ],
         FAILURES: [Hook("AfterTool", 5000, "run_shell_command")],
     },
     arguments=" --agent gemini",
