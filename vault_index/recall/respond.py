@@ -207,6 +207,8 @@ def for_failure(
     if times >= TIMES:
         return Injection("", floor=least, silent="given twice already", near=first)
     text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
+    if not text:
+        return Injection("", floor=least, silent=select.NO_ROOM, near=first)
     return Injection(text, [first], floor=least)
 
 

@@ -21,13 +21,17 @@ from vault_index.store import filters
 
 if TYPE_CHECKING:
     from vault_index.config import Config
+    from vault_index.search.query import Results
     from vault_index.vault import Vault
 
 MAX_LINES = 3  # at a prompt: three titles are read at a glance
 NOTHING = "nothing above the floor"
 HAD = "the session has it already"
 OTHER_LANGUAGE = "no words in common, and the model does not know the language"
-_TOO_LONG = "no room beside the others: raise prompt_tokens"
+NO_ROOM = "no room for it: raise prompt_tokens"
+_TAUGHT_OUT = "it was taught to stay out"
+SHORT = "so short a prompt gets only a lesson with that very word"
+_UNTRUSTED = "your settings do not trust the lesson: see `trust` and `trusted_authors`"
 _LEFT_OUT = "called wrong, or its code is gone: `lessons check --stale`"
 _WITHHELD = " is left out: "
 # In a long prompt, a paste above all, the request is the first line or the last. Of 80 labelled prompts
@@ -36,6 +40,7 @@ LONG_PROMPT = 32  # words
 END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
 EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
+CAN_BE_TAUGHT = ("", NOTHING, SHORT, OTHER_LANGUAGE)  # silences that end when the prompt is taught
 RULE = "project_rule"  # the type of lessons that a session begins with
 
 
@@ -193,10 +198,13 @@ def _rendered(
         return injection
     text = block.injection(hits, max_tokens, suggested, done)
     named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
-    cut = {id: _TOO_LONG for id, name in named.items() if name not in text}
-    come = {hit.lesson_id for hit in hits}
-    left = {id: why for id, why in injection.left_out.items() if id not in come}
-    return Injection(text, hits, suggested, injection.floor, left_out=left | cut)
+    cut = {id: NO_ROOM for id, name in named.items() if name not in text}
+    left = {id: why for id, why in injection.left_out.items() if id not in named}
+    come = [hit for hit in hits if hit.lesson_id not in cut]
+    if not text:
+        near = next(iter(hits), None)
+        return Injection("", floor=injection.floor, silent=NO_ROOM, near=near, left_out=left | cut)
+    return Injection(text, come, suggested, injection.floor, left_out=left | cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +245,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
-    nothing = NOTHING
+    nothing, kept_out = NOTHING, ""
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if allowed.is_restricted(vault) else 0
     asked = Query("", room, text_only=wanted.text_only, for_agent=True)
@@ -249,7 +257,9 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         silenced += results.silenced
         nothing = nothing if results.is_understood else OTHER_LANGUAGE
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
-        for hit in allowed.only_trusted(vault, results.hits):
+        trusted = allowed.only_trusted(vault, results.hits)
+        kept_out = kept_out or _why_kept_out(results, trusted, least)
+        for hit in trusted:
             before = best.get(hit.lesson_id)
             order = hit.as_line, -hit.score
             is_better = before is None or order < (before.as_line, -before.score)
@@ -273,7 +283,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         }
         left_out = _left_out(best, silenced, steps)
         return Injection("", hits, floor=least, others=others, left_out=left_out)
-    silent = _LEFT_OUT if fresh else HAD if best else nothing
+    silent = _LEFT_OUT if fresh else HAD if best else kept_out or nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         withheld = _withheld_above_floor(vault, every)
@@ -292,11 +302,22 @@ def _withheld_above_floor(vault: Vault, asked: Query) -> Hit | None:
     return first
 
 
+def _why_kept_out(results: Results, trusted: Sequence[Hit], least: float) -> str:
+    """Return the rule for which nothing comes of a search although a lesson reaches the floor, or ""."""
+    if any(hit not in trusted and hit.is_above(least) for hit in results.hits):
+        return _UNTRUSTED
+    if results.hits:
+        return ""
+    if any(hit.is_above(least) for hit, why in results.dropped if hit not in results.silenced):
+        return SHORT
+    return _TAUGHT_OUT if results.silenced else ""
+
+
 def _left_out(
     found: Iterable[str], silenced: Iterable[Hit], steps: Mapping[str, Sequence[Hit]]
 ) -> dict[str, str]:
     """Return why lessons that were found do not come; `steps` are the hits that a reason left."""
-    left_out = {hit.lesson_id: "it was taught to stay out" for hit in silenced}
+    left_out = {hit.lesson_id: _TAUGHT_OUT for hit in silenced}
     for why, kept in steps.items():
         ids = {hit.lesson_id for hit in kept}
         left_out |= {id: why for id in found if id not in ids and id not in left_out}

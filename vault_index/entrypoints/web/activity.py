@@ -17,6 +17,7 @@ from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import BESIDE, address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.hotpath import spool
+from vault_index.recall.select import NOTHING
 from vault_index.search.hit import percent_of
 from vault_index.store.moments import day_named, local, milliseconds
 
@@ -122,9 +123,12 @@ def why_of(record: Injection) -> str:
     near, floor, said = record.near, record.floor, record.silent
     if record.came:
         return ""
-    if near and floor is not None and near.score is not None and near.score < floor:
-        title, score = near.title or near.id, percent_of(near.score)
-        return f"silent; nearest: {title}, {score}% of {percent_of(floor)}%"
-    if said == "nothing above the floor" and not near:
-        return "silent: no lesson shares a word or a meaning with it"
-    return f"{'missed' if record.missed else 'silent'}: {said or 'nobody noted why'}"
+    name = (near.title or near.id) if near else ""
+    if said == NOTHING:
+        if near is None or near.score is None or floor is None:
+            return "silent: no lesson shares a word or a meaning with it"
+        is_below = near.score < floor  # older records have other rules' silences, too
+        figures = f", {percent_of(near.score)}% of {percent_of(floor)}%" if is_below else ""
+        return f"silent; nearest: {name}{figures}"
+    what = f": {name}" if name and said else ""
+    return f"{'missed' if record.missed else 'silent'}: {said or 'nobody noted why'}{what}"

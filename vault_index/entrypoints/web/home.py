@@ -17,9 +17,11 @@ from fastapi.responses import HTMLResponse
 
 from vault_index import api
 from vault_index.api.injection import Injection
+from vault_index.entrypoints.web.activity import why_of
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.git import author_name
+from vault_index.recall.select import CAN_BE_TAUGHT
 
 DAYS = 7
 MAX_RECORDS = 300  # of the week that are looked through
@@ -71,6 +73,7 @@ def to_do(client: Client) -> HTMLResponse:
         proposals=proposals[:PROPOSALS],
         waiting=len(proposals),
         near=near,
+        why_of=why_of,
         times=times,
         failures=list(islice(_without_lesson(client, failures), SHOWN)),
         wrong=wrong,
@@ -87,7 +90,9 @@ def _near(records: Iterable[Injection]) -> list[Injection]:
     once: dict[tuple[str, str], tuple[float, Injection]] = {}
     for record in records:  # the latest first
         near = record.near
-        if near and not record.came and record.can_be_marked and near.is_there and not near.taught:
+        if record.came or record.silent not in CAN_BE_TAUGHT:
+            continue
+        if near and record.can_be_marked and near.is_there and not near.taught:
             score, least = near.score, MIN_NEAR * (record.floor or 0)
             if score is None or score >= least:
                 once.setdefault((record.prompt, near.id), (score or 0, record))

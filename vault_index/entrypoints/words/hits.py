@@ -64,11 +64,15 @@ def silent_from(are_above: Sequence[bool]) -> int:
 
 
 def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
-    """Return the lesson that was nearest in a silence, with its evidence and the floor."""
+    """Return the lesson that was nearest in a silence; one below the floor with its evidence."""
     mark = f", taught {taught}" if taught else ""
+    if score >= floor:  # another rule than the floor kept it out
+        return f"({name}{mark})"
     some, least = (f"{percent_of(each)}%" for each in (score, floor))
     if some == least:
         some, least = parts_of(score), parts_of(floor)
+    if some == least:
+        return f"(nearest: {name}{mark}, just below the floor of {least})"
     return f"(nearest: {name}, {some}{mark}; the floor is {least})"
 
 
