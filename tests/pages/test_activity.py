@@ -67,12 +67,44 @@ def test_what_was_given_to_whom_and_why(team: Answering) -> None:
     assert "no lesson shares a word" in silent
     assert "nearest: Container limits, 40% of 50%" in words(listed[QUIET])
     assert "<img" not in "".join(listed.values())  # a lesson is titled so, and a prompt says it
-    assert "A prompt that was not kept" in rows(team, session=UNKNOWN)
+    assert "A prompt without its text" in rows(team, session=UNKNOWN)
     assert set(rows(team, only="failed")) == {ENDED, LOST}
     assert QUIET in rows(team, only="silent")
     assert QUIET not in rows(team, only="answered")
     assert "Nothing of this kind" in team.ask("GET", LIST, params={"lesson": "nobody"}).text
     assert 'href="/activity?only=failed"' in team.ask("GET", "/activity", token=False).text
+
+
+def test_prompts_without_text_share_a_row_that_says_how_to_keep_them(
+    make_vault: MakeVault, own_world: Path
+) -> None:
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    for number in range(5):
+        note(
+            own_world,
+            vault.root,
+            session="s",
+            prompt=f"p{number}",
+            silent="nothing above the floor",
+        )
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+        shown = served.ask("GET", LIST).text
+        assert shown.count('<li class="row') == 1
+        assert "5 prompts without their text" in shown
+        assert "lessons install claude --journal" in shown
+
+
+@pytest.mark.browser
+def test_a_field_searches_the_other_lesson_that_should_come(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root, home = a_vault(tmp_path_factory.mktemp("other"))
+    note(home, root, session="calls", prompt=QUIET, said=QUIET)
+    with serving(root, home, LESSONS_EMBEDDER="none") as served, visiting(browser, served) as visit:
+        page = visit.go("/activity")
+        page.get_by_text(QUIET).first.click()
+        page.get_by_label("Another lesson should come").first.fill("heap")
+        page.locator("#lessons-found option[value='devops/heap']").wait_for(state="attached")
 
 
 def test_what_missed_its_deadline_is_among_them(make_vault: MakeVault, own_world: Path) -> None:

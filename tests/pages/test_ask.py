@@ -120,7 +120,7 @@ def test_what_is_suggested_comes_from_lessons_and_waits_for_its_reader(
 ) -> None:
     page.get_by_role("button", name=ASKED).wait_for()
     shown = page.locator("#suggested").inner_text()
-    assert "Heap of the build?" in shown
+    assert "?" not in shown.replace(ASKED, "")  # a title with a question mark is no question
     page.get_by_role("button", name=ASKED).click()
     assert page.get_by_label("Your question").input_value() == ASKED
     assert chat.chats == []

@@ -63,6 +63,31 @@ def test_anybody_can_use_each_page_and_what_a_lesson_says_is_text(
             assert page.get_by_role("heading", level=1).count() == 1
 
 
+def test_headings_have_one_left_edge_and_times_one_column(browser: Browser, team: Serving) -> None:
+    with visiting(browser, team) as visit:
+        lefts = set()
+        for address in PAGES.values():
+            box = visit.go(address).locator("h1").first.bounding_box()
+            assert box
+            lefts.add(round(box["x"]))
+        assert len(lefts) == 1
+        rows = visit.go("/lessons").locator(".row .at").all()
+        boxes = [box for row in rows if (box := row.bounding_box())]
+        assert len(boxes) > 1
+        assert len({round(box["x"] + box["width"]) for box in boxes}) == 1
+
+
+def test_a_telephone_shows_no_keys_and_the_search_has_the_focus(
+    browser: Browser, team: Serving
+) -> None:
+    with visiting(browser, team, **LOOKS["narrow"]) as visit:
+        page = visit.go("/")
+        page.locator(".row button").first.wait_for()
+        assert not [key for key in page.locator(".row kbd").all() if key.is_visible()]
+        visit.go("/lessons")
+        assert visit.page.evaluate("document.activeElement.id") == "q"
+
+
 def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
     browser: Browser, team: Serving
 ) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.browser import barriers, visiting
-from tests.support.files import commit, lesson_text, write
-from tests.support.serving import Answering, Serving
+from tests.support.commands import run
+from tests.support.files import MakeVault, commit, lesson_text, write
+from tests.support.serving import Answering, Serving, answering
 from tests.support.shown_vaults import ShownVault, shown_vault
 
 if TYPE_CHECKING:
@@ -116,6 +117,30 @@ def test_a_lesson_is_shown_with_all_that_is_known_of_it(answers: Answering) -> N
     assert answers.ask("GET", oldest.replace("&amp;", "&")).status_code == 200
 
 
+def test_a_title_shows_code_and_what_is_hardly_like_it_is_not_related(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    vault = make_vault(
+        {
+            "pin.md": lesson_text("Pin `uv` in CI", "Pin the version of uv in the CI job."),
+            "pin-too.md": lesson_text("Pin uv in CI jobs", "Pin the version of uv in each CI job."),
+            "far.md": lesson_text("Telescope mounts", "A mount drifts when it is cold."),
+        }
+    )
+    run("lessons", "index", cwd=vault.root)
+    with answering(vault.root, with_model) as served:
+        assert "Pin <code>uv</code> in CI" in served.ask("GET", "/lesson/pin", token=False).text
+        assert "Pin <code>uv</code> in CI" in served.ask("GET", "/lessons", token=False).text
+        near = served.ask("GET", "/page/lesson/near?id=pin", token=False).text
+        assert "Pin uv in CI jobs" in near
+        assert "Telescope" not in near
+
+
+def test_the_form_lists_the_categories(answers: Answering) -> None:
+    form = answers.ask("GET", "/page/private/lesson/form").text
+    assert '<option value="devops/ci-cd">' in form
+
+
 def test_a_lesson_of_a_course_leads_to_the_others(answers: Answering) -> None:
     shown = answers.ask("GET", "/lesson/course%23second", token=False).text
     for other, name in (("first", "← First"), ("third", "Third →"), ("first", "First")):
@@ -199,10 +224,14 @@ def test_a_lesson_is_written_checked_and_deleted(
     with visiting(browser, served) as visit:
         page = form_of(visit.go("/"), "/new?error=npm%20ERR!%20code%20ELIFECYCLE%20137")
         page.get_by_label("Title").fill("Pin it")
-        page.get_by_label("Categories").fill("ops")
+        page.get_by_label("Category 1").fill("ops")
         page.get_by_label("What was learned").fill(SECRET)
         page.get_by_role("button", name="Save").click()
-        page.locator("#said").get_by_text("secret").wait_for()
+        refused = page.locator("label", has_text="What was learned").locator("#said")
+        refused.get_by_text("secret").wait_for()  # at its field, and no line of the file
+        assert "line" not in refused.inner_text()
+        field = page.get_by_label("What was learned")
+        assert field.get_attribute("aria-invalid") == "true"
         assert not file.exists()
         visit.errors.clear()  # the browser notes each answer of status 4xx
         page.get_by_label("What was learned").fill("Pin the version.")

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import commit, lesson_text
+from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.given import note
-from tests.support.serving import Answering
+from tests.support.serving import Answering, answering
 from tests.support.shown_vaults import ShownVault, shown_vault
 
 pytestmark = pytest.mark.slow
 SECTIONS = "## Lesson: Start\n\nHow to begin.\n\n## Lesson: End\n\nHow to end.\n"
+
+
+COURSE = """\
+Course Title: Building retrieval
+Course Link: https://example.com/course
+Course Instructor: Grace Hopper
+
+Lesson 0: Begin
+Lesson Link: https://example.com/0
+First of all a word on words.
+
+Lesson 1: End
+And at last another one.
+"""
 
 
 def lesson(title: str, days_ago: int, type: str = "") -> str:
@@ -48,6 +63,18 @@ def test_lessons_are_counted_for_anybody(answers: Answering) -> None:
     shown = answers.ask("GET", "/page/vault/overview", token=False).text
     for fact in ("28, 6 of them new in the last 30 days", ">4</a>", "<dd>1</dd>"):
         assert fact in shown
+
+
+def test_courses_have_their_instructor_and_lessons(
+    make_vault: MakeVault, own_world: Path, tmp_path: Path
+) -> None:
+    vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
+    course = write(tmp_path / "course.txt", COURSE)
+    run("lessons", "import", course, "--write", cwd=vault.root)
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+        shown = served.ask("GET", "/page/vault/overview", token=False).text
+    for words in ("Courses, 1", "Building retrieval</a>", "Grace Hopper", "2 lessons"):
+        assert words in shown
 
 
 def test_what_is_wrong_comes_with_its_command_and_names_no_folder_of_the_machine(

@@ -25,6 +25,7 @@ from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
 from vault_index.llm.backend import Tool, ToolCall
 from vault_index.recall import allowed
+from vault_index.recall import words as ratings
 from vault_index.search import above, documents, floor, query
 from vault_index.search.hit import Hit, Query
 from vault_index.store import filters, schema
@@ -394,18 +395,20 @@ def _line(vault: Vault, path: str, whole: str, start: int) -> int:
 COUNT = 6
 MAX_TRIED = 6  # lessons for each question
 MAX_SUGGESTED_CHARS = 120  # a longer question is not taken in at a glance
-_SUGGESTING = "lesson_id title document fires_on categories created_at updated_at".split()
+_SUGGESTING = ("lesson_id", "fires_on", "categories", "created_at", "updated_at")
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def suggested(vault: Vault, count: int = COUNT) -> list[str]:
-    """Return questions that lessons answer: the latest first, and of each category one before two.
+    """Return taught prompts of lessons: the latest first, and of each category one before two.
 
-    Each finds its lesson above the floor. Lessons that are withheld suggest nothing. Raises
-    IndexStateError without an index.
+    Each finds its lesson above the floor. Lessons that are withheld, or that somebody called wrong,
+    suggest nothing. Raises IndexStateError without an index.
     """
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
-    rows = vault.open_index().store.rows(_SUGGESTING, where)
+    taught = [row for row in vault.open_index().store.rows(_SUGGESTING, where) if row["fires_on"]]
+    wrong = ratings.wrong(vault, {row["lesson_id"] for row in taught}) if taught else {}
+    rows = [row for row in taught if row["lesson_id"] not in wrong]
     rows.sort(key=lambda row: str(row["lesson_id"]))
     rows.sort(key=lambda row: row["updated_at"] or row["created_at"] or _NEVER, reverse=True)
     by_category = {next(iter(row["categories"] or ()), ""): row for row in reversed(rows)}
@@ -421,11 +424,7 @@ def suggested(vault: Vault, count: int = COUNT) -> list[str]:
 
 
 def _asking(row: Mapping[str, Any]) -> list[str]:
-    named = row["title"]
-    if row["document"] not in ("", None, row["title"]):
-        named = f"{row['title']} ({row['document']})"
-    texts = [*(row["fires_on"] or ()), f"{named}?", f"{row['title']}?"]
-    lines = [" ".join(quote.clean(text).split()) for text in texts]
+    lines = [" ".join(quote.clean(prompt).split()) for prompt in row["fires_on"]]
     return [line for line in lines if 0 < len(line) <= MAX_SUGGESTED_CHARS]
 
 

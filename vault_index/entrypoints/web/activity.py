@@ -109,8 +109,25 @@ def day_of(record: Injection) -> str:
     return local(record.time, "%Y-%m-%d")
 
 
-def _by_day(records: Iterable[Injection]) -> list[tuple[str, str, list[Injection]]]:
-    return [(day, day_named(day), list(of_day)) for day, of_day in groupby(records, key=day_of)]
+Row = tuple[Injection, int]  # the count of prompts without text that it stands for; 0 for an event
+
+
+def _by_day(records: Iterable[Injection]) -> list[tuple[str, str, list[Row]]]:
+    return [(day, day_named(day), _rows(of_day)) for day, of_day in groupby(records, key=day_of)]
+
+
+def _rows(records: Iterable[Injection]) -> list[Row]:
+    """Return a row for each event; prompts in a row that got nothing, and have no text, share one."""
+    rows: list[Row] = []
+    for says_nothing, some in groupby(records, key=_says_nothing):
+        together = list(some)
+        rows += [(together[0], len(together))] if says_nothing else [(each, 0) for each in together]
+    return rows
+
+
+def _says_nothing(record: Injection) -> bool:
+    is_prompt = record.event == "UserPromptSubmit"
+    return is_prompt and not (record.text or record.came or record.missed or record.near)
 
 
 def colour_of(record: Injection) -> str:

@@ -424,6 +424,7 @@ PUBLIC = "/page/lesson"
 PRIVATE = "/page/private/lesson"
 MAX_ID = 1000  # characters
 MAX_PATCH = 2000  # lines
+RELATED = 0.3  # likeness from which a lesson is shown as related
 # keys of the frontmatter that the page shows in a way of their own
 SHOWN_KEYS = frozenset({"title", "categories", "category", "fires_on", "silent_on"})
 
@@ -462,7 +463,8 @@ def near(client: Client, request: Request, id: LessonId) -> HTMLResponse:
     _required_entry(client, request, id)
     # it may be moved or deleted meanwhile
     links = client.ask(api.lesson.related(id=id, both=True), status=404)
-    lessons = client.ask(api.lesson.nearest(id=id), status=404)
+    nearest = client.ask(api.lesson.nearest(id=id), status=404)
+    lessons = [each for each in nearest if each.likeness is None or each.likeness >= RELATED]
     return fragment("lesson_near.html", links=links, lessons=lessons)
 
 

@@ -206,6 +206,18 @@ def with_marks(text: str, marked: re.Pattern[str] | None, mark: Mark = _highligh
     return Markup(html) + escape(text[end:])
 
 
+def title_with_marks(title: str, marked: re.Pattern[str] | None) -> Markup:
+    """Return a title as HTML: what is between backticks as code, what matches in a mark."""
+    parts = title.split("`")
+    if len(parts) % 2 == 0:  # one backtick is without its pair
+        return with_marks(title, marked)
+    html = (with_marks(part, marked) for part in parts)
+    tags = (
+        Markup("<code>{}</code>").format(each) if at % 2 else each for at, each in enumerate(html)
+    )
+    return Markup("").join(tags)
+
+
 def _link(address: str) -> str:
     return f'<a href="{escape(address)}" rel="noreferrer noopener">'
 

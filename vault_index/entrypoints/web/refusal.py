@@ -33,13 +33,14 @@ REFUSED = answer_form("RefusedRequest", error=(str, ...), hint=(str, ...), detai
 
 
 class Refusal(Exception):
-    """A refusal of a request: its status, why, and what to do."""
+    """A refusal of a request: its status, why, what to do, and the field of a form that it is about."""
 
-    def __init__(self, status: int, error: str, hint: str = "") -> None:
+    def __init__(self, status: int, error: str, hint: str = "", field: str = "") -> None:
         super().__init__(error)
         self.status = status
         self.error = error
         self.hint = hint
+        self.field = field
 
 
 NOT_JSON = Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
@@ -61,6 +62,8 @@ def add_handlers(
         if is_read and not request.url.path.startswith(("/api/", "/page/")):
             return as_page(refusal)  # a browser shows it in its window
         body = {"error": refusal.error, "hint": refusal.hint}
+        if field := getattr(refusal, "field", ""):
+            body["field"] = field
         return JSONResponse(body | ({"detail": detail} if detail else {}), refusal.status)
 
     def invalid(request: Request, error: Any) -> Response:

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from vault_index import api
 from vault_index.entrypoints.web.lessons import BOTH, is_shared
-from vault_index.entrypoints.web.markdown import excerpt_of, with_marks
+from vault_index.entrypoints.web.markdown import excerpt_of, title_with_marks
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
@@ -142,7 +142,7 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
 
 
 def _drawn(hit: Hit, marked: re.Pattern[str] | None) -> Drawn:
-    title = with_marks(" ".join(clean(block.named(hit)).split()), marked)
+    title = title_with_marks(" ".join(clean(block.named(hit)).split()), marked)
     excerpt = excerpt_of(hit.text, EXCERPT_CHARS, marked, hit.title)
     return Drawn(hit, title, Markup() if hit.withheld else excerpt, evidence(hit))
 

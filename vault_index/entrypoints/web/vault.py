@@ -36,7 +36,8 @@ def overview(client: Client) -> HTMLResponse:
     health = client.ask(api.search.health())
     missing = client.shown_error(health.searched.text_only)
     degraded = {"degraded": health.degraded_since, "missing": missing}
-    return fragment("vault_overview.html", overview=overview, **degraded)
+    courses = client.ask(api.document.courses())
+    return fragment("vault_overview.html", overview=overview, courses=courses, **degraded)
 
 
 @routes.get(f"{PRIVATE}/state")

@@ -5,6 +5,8 @@ It calls the commands of the command line, with their checks.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
@@ -57,6 +59,11 @@ def new(id: Asked = "", error: Asked = "") -> HTMLResponse:
     return page("new.html", at="/lessons", title=title, form=address_with(FORM, id=id, error=error))
 
 
+# words of a refusal that tell which field it is about, where no check of one value does
+ABOUT = {"title": "title", "text": "text", "categor": "categories", "type": "type"}
+_PLACE = re.compile(r"^not written: line \d+: [\w-]+: ")
+
+
 @routes.get(FORM)
 def form(client: Client, id: Asked = "", error: Asked = "") -> HTMLResponse:
     """Show its fields."""
@@ -64,7 +71,8 @@ def form(client: Client, id: Asked = "", error: Asked = "") -> HTMLResponse:
     it |= {"id": "", "file_hash": "", "confidence": 0, "fires_on_error": [error] if error else ()}
     if id:
         it = client.ask(api.lesson.show(name=id), status=404, settled=True)
-    return fragment("new_form.html", it=it, types=TYPES)
+    categories = sorted(client.ask(api.lesson.count()).counts)
+    return fragment("new_form.html", it=it, types=TYPES, categories=categories)
 
 
 @routes.post(FORM, dependencies=[Depends(one_at_a_time)])
@@ -72,9 +80,25 @@ def write(client: Client, body: FormBody) -> dict[str, str]:
     """Write a new lesson, or what changed of one; return its id, which may be another."""
     values = body.model_dump(exclude={"id", "seen"}, exclude_none=True)
     if not values.get("title", "" if not body.id else "-").strip():
-        raise Refusal(422, "a lesson needs a title", "type one")
-    if body.id:
-        command = api.edit.update_lesson(name=body.id, seen=body.seen, **values)
-        return {"id": client.change(command)[0].id}
-    values["confidence"] = body.confidence or None
-    return {"id": client.change(api.edit.add_lesson(**values))[0].id}
+        raise Refusal(422, "a lesson needs a title", "type one", "title")
+    try:
+        if body.id:
+            command = api.edit.update_lesson(name=body.id, seen=body.seen, **values)
+            return {"id": client.change(command)[0].id}
+        values["confidence"] = body.confidence or None
+        return {"id": client.change(api.edit.add_lesson(**values))[0].id}
+    except Refusal as refusal:
+        raise _at_its_field(refusal, values) from None
+
+
+def _at_its_field(refusal: Refusal, values: Mapping[str, Any]) -> Refusal:
+    """Return a refusal of a form in a sentence without a line of the file, with the field it is about."""
+    from vault_index import check
+
+    error = _PLACE.sub("", refusal.error)
+    for name, value in values.items():
+        text = "\n".join(value) if isinstance(value, list) else str(value or "")
+        if check.first_error("form.md", text.encode()):
+            return Refusal(refusal.status, error, refusal.hint, name)
+    field = next((name for word, name in ABOUT.items() if word in error), "")
+    return Refusal(refusal.status, error, refusal.hint, field if field in values else "")

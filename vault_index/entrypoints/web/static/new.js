@@ -25,16 +25,30 @@ form.addEventListener("submit", (event) => {
   if (saving) return;
   saving = true;
   said.textContent = "";
+  form.after(said);
   const { id: lesson, seen } = before();
   const body = lesson ? { ...changes(), id: lesson, seen } : valuesOf(form);
   tried(async () => {
     const { id } = await (await request("/page/private/lesson/form", { method: "POST", body })).json();
     location.assign(`/lesson/${id.split("/").map(encodeURIComponent).join("/")}`);
-  }, (text) => {
-    said.textContent = text;
+  }, (text, { field }) => {
+    refuse(text, form.elements[field]);
     saving = false;
   });
 });
+
+// Say why the form is refused, at the field that it is about or, without one, below the form.
+function refuse(text, field) {
+  const first = field instanceof RadioNodeList ? field[0] : field;
+  first?.closest("details")?.setAttribute("open", "");
+  if (first) (first.closest("label, fieldset")).append(said);
+  else form.after(said);
+  for (const other of form.querySelectorAll("[aria-invalid]")) other.removeAttribute("aria-invalid");
+  first?.setAttribute("aria-invalid", "true");
+  first?.setAttribute("aria-describedby", said.id);
+  said.textContent = text;
+  first?.focus();
+}
 
 addEventListener("beforeunload", (event) => {
   if (!saving && Object.keys(changes()).length) event.preventDefault();

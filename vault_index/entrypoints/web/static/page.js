@@ -5,9 +5,10 @@ const PRIVATE = "/page/private/";
 const OPEN = "lessons open";
 
 export class Refused extends Error {
-  constructor(status, error, hint) {
+  constructor(status, error, hint, field) {
     super(hint ? `${error}: ${hint}` : error);
     this.status = status;
+    this.field = field; // of the form that was sent, if it is about one
   }
 }
 
@@ -40,7 +41,7 @@ export async function request(address, { method = "GET", body, signal, headers =
     throw new Refused(401, own ? "the page's key is no longer good" : "this needs the page's key", hint);
   }
   const said = await answer.json().catch(() => ({ error: `status ${answer.status}` }));
-  throw new Refused(answer.status, said.error, said.hint);
+  throw new Refused(answer.status, said.error, said.hint, said.field);
 }
 
 // Run a task; what is refused goes to `say`. Return whether it was done.
@@ -85,13 +86,14 @@ function refuse(place, text, { status }) {
   place.replaceChildren(title, ...(isFirst ? [card] : []));
 }
 
-// Return the values of a form by name: lists of lines, numbers, JSON, ticks, texts.
+// Return the values of a form by name: lists of lines or of fields, JSON, ticks, texts.
 export function valuesOf(form) {
   const values = {};
   for (const field of form.elements) {
     if (!field.name) continue;
     const { dataset } = field;
-    if ("lines" in dataset) values[field.name] = field.value.split("\n").map((line) => line.trim()).filter(Boolean);
+    if ("item" in dataset) (values[field.name] ??= []).push(...[field.value.trim()].filter(Boolean));
+    else if ("lines" in dataset) values[field.name] = field.value.split("\n").map((line) => line.trim()).filter(Boolean);
     else if ("json" in dataset) values[field.name] = JSON.parse(field.value);
     else values[field.name] = field.type === "checkbox" ? field.checked : field.value;
   }

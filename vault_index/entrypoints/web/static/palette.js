@@ -1,6 +1,7 @@
 // Ctrl-K or Cmd-K finds lessons, pages and commands from anywhere; ? lists the keys.
 
-import { Refused, element, key, notice, request } from "./page.js";
+import { findLessons } from "./find.js";
+import { element } from "./page.js";
 
 const KEYS = [
   ["Ctrl+K ⌘K", "find lessons, pages and commands"], ["?", "these keys"], ["/", "search the lessons"],
@@ -10,10 +11,8 @@ const KEYS = [
   ["w", "a failure: write a lesson"], ["Esc", "close, or clear the search"],
 ];
 const COMMANDS = [["New lesson", "/new"], ["Dark or light", theme], ["Keys", showKeys]];
-const MAX_LESSONS = 8;
 
 const dialog = document.body.appendChild(element("dialog"));
-let asking; // aborts the search in flight
 
 function theme() {
   const root = document.documentElement;
@@ -36,27 +35,6 @@ function showKeys() {
   }
   open("Keys", element("h2", { textContent: "Keys" }), list,
     element("button", { type: "button", textContent: "Close", autofocus: true, onclick: () => dialog.close() }));
-}
-
-// Return the lessons for some words as [title, address]; none where a later search took over.
-async function lessons(words) {
-  asking?.abort();
-  asking = new AbortController();
-  if (!words) return [];
-  const path = key() ? "/page/private/search" : "/page/search";
-  const address = `${path}?${new URLSearchParams({ q: words, n: MAX_LESSONS })}`;
-  try {
-    const text = await (await request(address, { signal: asking.signal })).text();
-    const links = new DOMParser().parseFromString(text, "text/html").querySelectorAll("a.title");
-    return [...links].filter((it) => !it.closest(".far")).slice(0, MAX_LESSONS)
-      .map((it) => [it.textContent.trim(), it.getAttribute("href")]);
-  } catch (error) {
-    if (error.name === "AbortError") return [];
-    if (!(error instanceof Refused)) throw error;
-    if (error.status === 401) return lessons(words); // what everybody may see
-    notice(error.message);
-    return [];
-  }
 }
 
 function choose(option) {
@@ -85,7 +63,7 @@ function showPalette() {
     const fixed = [...group("Pages", named(pages)), ...group("Commands", named(COMMANDS))];
     list.replaceChildren(...fixed);
     select(options()[0]);
-    const found = group("Lessons", await lessons(words));
+    const found = group("Lessons", await findLessons(words));
     if (words !== box.value.trim()) return;
     list.append(...found);
     if (!list.childElementCount) list.append(element("li", { role: "option", className: "quiet", textContent: "Nothing has these words." }));
