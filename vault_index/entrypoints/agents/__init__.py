@@ -53,7 +53,7 @@ def _memory_of_claude(settings: Path) -> str:
     if values.get("autoMemoryEnabled") is False or disabled not in ("", "0", "false"):
         return ""
     return (
-        "its notes are yours alone, and nobody reviews them; what the team should know is a lesson"
+        "its notes stay on this machine. Put what the team should know into a lesson"
     )
 
 
