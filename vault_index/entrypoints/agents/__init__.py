@@ -52,9 +52,7 @@ def _memory_of_claude(settings: Path) -> str:
     disabled = variables.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "")
     if values.get("autoMemoryEnabled") is False or disabled not in ("", "0", "false"):
         return ""
-    return (
-        "its notes stay on this machine. Put what the team should know into a lesson"
-    )
+    return "its notes stay on this machine. Put what the team should know into a lesson"
 
 
 AGENTS: dict[str, Agent] = {
