@@ -17,6 +17,7 @@ from tests.support.given import given_to, near, records
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from tests.support.serving import answering
 from vault_index.entrypoints.words import hits
+from vault_index.recall import silence
 from vault_index.recall.respond import respond
 from vault_index.store.injections import Event, Record
 from vault_index.vault import Vault, open_vault
@@ -84,9 +85,6 @@ def test_each_lesson_above_the_floor_comes_or_it_is_said_why_not(
         assert "not injected" not in served.ask("GET", "/page/search?q=heap", token=False).text
 
 
-SHORT = "so short a prompt gets only a lesson with that very word"
-
-
 def recalled(vault: Vault, prompt: str) -> str:
     """Return what `lessons recall` says of a silence."""
     said = run("lessons", "recall", prompt, cwd=vault.root)
@@ -107,7 +105,7 @@ def kafka(make_vault: MakeVault, with_model: Path) -> Vault:
 def test_a_short_prompt_that_has_no_name_is_not_called_below_the_floor(kafka: Vault) -> None:
     """Issue 55, row 7: "nothing above the floor (nearest 51%; the floor is 27%)"."""
     title = "Messages above 1 MB are dropped by the Kafka broker"
-    assert recalled(kafka, "brokers") == f"silent: {SHORT} ({title})"
+    assert recalled(kafka, "brokers") == f"silent: {silence.SHORT} ({title})"
     far = recalled(kafka, "xylophone")
     assert far.startswith("silent: nothing above the floor (nearest: ")
     some, least = map(float, re.findall(r"([\d.]+)%", far))
@@ -171,23 +169,28 @@ def test_what_is_cut_beside_another_may_come_to_the_session_later(
 
 def test_equal_figures_are_not_shown_as_a_difference() -> None:
     """Issue 55, row 7: "27.2%; the floor is 27.2%"."""
-    said = hits.nearest("Kafka", 0.27199, 0.27201)
+    said = hits.nearest(silence.NOTHING, "Kafka", 0.27199, 0.27201)
     assert len(set(re.findall(r"[\d.]+%", said))) <= 1, said
     assert "just below the floor" in said
 
 
 @given(score=st.floats(0, 1), floor=st.floats(0, 1))
 def test_a_figure_is_named_only_where_the_floor_decided(score: float, floor: float) -> None:
-    said = hits.nearest("Kafka", score, floor)
+    said = hits.nearest(silence.NOTHING, "Kafka", score, floor)
     assert ("the floor" in said) is (score < floor)
     shown = [float(each) for each in re.findall(r"([\d.]+)%", said)]
     assert shown == sorted(shown)
     assert len(shown) == len(set(shown))
+    assert hits.nearest(silence.HAD, "Kafka", score, floor) == "(Kafka)"
 
 
 @pytest.mark.parametrize(
     ("silent", "is_to_do"),
-    [("nothing above the floor", True), (SHORT, True), ("the session has it already", False)],
+    [
+        ("nothing above the floor", True),
+        (silence.SHORT, True),
+        ("the session has it already", False),
+    ],
 )
 def test_the_pages_give_the_reason_and_offer_to_teach_where_that_helps(
     team: Vault, own_world: Path, silent: str, is_to_do: bool

@@ -15,7 +15,7 @@ from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError, WriteError
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
-from vault_index.search.hit import HitList, Named, Query, WholeEntry
+from vault_index.search.hit import Hit, HitList, Named, Query, WholeEntry
 from vault_index.store.injections import READ, SEARCH, Summary
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def search(
     from vault_index.store import filters
 
     began = time.monotonic()
-    if not query.strip():
-        raise VaultError("there is nothing to search for", "name what you look for in a few words")
+    _refuse_empty(query)
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
     limit = limit or min(vault.config.search.hits or HITS, MAX_HITS)
@@ -73,9 +72,8 @@ def search(
     # a lesson that is named by its number needs to reach none
     floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
-    used = [(hit.lesson_id, hit.score) for hit in trusted.hits if hit.is_above(least)]
     if not start:
-        _count(vault, SEARCH, query, used[:COUNTED], began)
+        _count_search(vault, query, trusted.hits, least, began)
     return HitList(
         *(tuple(trusted.hits), results.text_only, vault.config.embedder),
         floor=least,
@@ -90,13 +88,15 @@ def find(vault: Vault, query: Query) -> HitList:
     from vault_index.api import search
 
     began = time.monotonic()
-    if not query.text.strip():
-        raise VaultError("there is nothing to search for", "name what you look for in a few words")
+    _refuse_empty(query.text)
     answer = search.found(vault, replace(query, for_agent=True), only_trusted=True)
-    lessons = (hit for hit in answer.hits if hit.kind == "lessons" and hit.is_above(answer.floor))
-    used = [(hit.lesson_id, hit.score) for hit in lessons]
-    _count(vault, SEARCH, query.text, used[:COUNTED], began)
+    _count_search(vault, query.text, answer.hits, answer.floor, began)
     return answer
+
+
+def _refuse_empty(query: str) -> None:
+    if not query.strip():
+        raise VaultError("there is nothing to search for", "name what you look for in a few words")
 
 
 @question
@@ -201,6 +201,14 @@ def status(vault: Vault) -> Status:
         text_only=query.embedder_for(vault, opened)[1],
         journal=bool(projects.recorded_folders(journal)) or not archive.is_empty(journal),
     )
+
+
+def _count_search(
+    vault: Vault, text: str, hits: Sequence[Hit], least: float | None, began: float
+) -> None:
+    lessons = [hit for hit in hits if hit.kind == "lessons" and hit.is_above(least)]
+    used = [(hit.lesson_id, hit.score) for hit in lessons[:COUNTED]]
+    _count(vault, SEARCH, text, used, began)
 
 
 def _count(

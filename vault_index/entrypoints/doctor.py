@@ -24,7 +24,7 @@ from vault_index.hotpath import index_files
 from vault_index.hotpath.log import HOOK_LOG
 from vault_index.lesson.file import hash_of_file
 from vault_index.recall import words
-from vault_index.recall.select import OTHER_LANGUAGE
+from vault_index.recall.silence import OTHER_LANGUAGE
 from vault_index.search import entries, floor
 from vault_index.share import git_hooks
 from vault_index.state import notes

@@ -25,7 +25,7 @@ from vault_index.check.redact import glob_matcher, redact
 from vault_index.errors import WriteError
 from vault_index.hotpath import log
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.recall import allowed, block, select
+from vault_index.recall import allowed, block, select, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit, Injection
 from vault_index.store import filters, injections
@@ -194,7 +194,7 @@ def for_failure(
         if answer.is_line and vault.config.pointers:
             reaching = [replace(hit, as_line=True) for hit in trusted]
             reaching = [hit for hit in reaching if hit.lesson_id not in pointed]
-        silent, near = answer.why_silent or select.NOTHING, next(iter(trusted), None)
+        silent, near = answer.why_silent or silence.NOTHING, next(iter(trusted), None)
         return Injection("", reaching, silent=silent, near=near, others=answer.kept_out)
 
     own = search("", vault)
@@ -208,7 +208,7 @@ def for_failure(
         return Injection("", floor=least, silent="given twice already", near=first)
     text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
     if not text:
-        return Injection("", floor=least, silent=select.NO_ROOM, near=first)
+        return Injection("", floor=least, silent=silence.NO_ROOM, near=first)
     return Injection(text, [first], floor=least)
 
 
@@ -224,13 +224,13 @@ def _at_edit(vault: Vault, event: Event) -> Injection:
     path, home, root = _path_of(event), vault.config.home, vault.root
     key = injections.key_of(path)
     if path.startswith("../") or injections.times_told(home, root, event, key):
-        return Injection("", silent=select.NOTHING)
+        return Injection("", silent=silence.NOTHING)
     given, _ = injections.received(home, root, event.session_id, event.agent_id)
     own = Injection("", _hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: Injection("", _hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)
     if first is None:
-        return Injection("", silent=select.HAD if every else select.NOTHING)
+        return Injection("", silent=silence.HAD if every else silence.NOTHING)
     prompt = redact(path)[:MAX_TAUGHT_CHARS]
     return Injection(block.at_edit(first), [first], about=path, said=prompt)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import features, git
 from vault_index.hotpath import chatter
-from vault_index.recall import allowed, block
+from vault_index.recall import allowed, block, silence
 from vault_index.search import above, floor, query, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit, Injection, Query
@@ -25,28 +25,13 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 MAX_LINES = 3  # at a prompt: three titles are read at a glance
-NOTHING = "nothing above the floor"
-HAD = "the session has it already"
-OTHER_LANGUAGE = "no words in common, and the model does not know the language"
-NO_ROOM = "no room for it: raise prompt_tokens"
-_TAUGHT_OUT = "it was taught to stay out"
-SHORT = "so short a prompt gets only a lesson with that very word"
-_UNTRUSTED = "your settings do not trust the lesson: see `trust` and `trusted_authors`"
-_LEFT_OUT = "called wrong, or its code is gone: `lessons check --stale`"
-_WITHHELD = " is left out: "
 # In a long prompt, a paste above all, the request is the first line or the last. Of 80 labelled prompts
 # 53% get the right lesson; before or after 25 to 400 words of others 49% by the ends, else 12 to 0%.
 LONG_PROMPT = 32  # words
 END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
 EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
-CAN_BE_TAUGHT = ("", NOTHING, SHORT, OTHER_LANGUAGE)  # silences that end when the prompt is taught
 RULE = "project_rule"  # the type of lessons that a session begins with
-
-
-def without_withheld(silent: str) -> str:
-    """Return the reason of a silence so that it names no withheld lesson."""
-    return NOTHING if _WITHHELD in silent else silent
 
 
 def for_prompt(
@@ -98,7 +83,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     hits = allowed.only_right(vault, trusted)
     wanted = _Wanted(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
-    silent = "" if fresh else HAD if hits else NOTHING
+    silent = "" if fresh else silence.HAD if hits else silence.NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
     return _rendered(injection, [], config.prompt_tokens)
 
@@ -152,7 +137,7 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = allowed.newest(vault, hits)
     if not rules and not hits:
-        return Injection("", silent=NOTHING)
+        return Injection("", silent=silence.NOTHING)
     return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
 
 
@@ -198,12 +183,14 @@ def _rendered(
         return injection
     text = block.injection(hits, max_tokens, suggested, done)
     named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
-    cut = {id: NO_ROOM for id, name in named.items() if name not in text}
+    cut = {id: silence.NO_ROOM for id, name in named.items() if name not in text}
     left = {id: why for id, why in injection.left_out.items() if id not in named}
     come = [hit for hit in hits if hit.lesson_id not in cut]
     if not text:
         near = next(iter(hits), None)
-        return Injection("", floor=injection.floor, silent=NO_ROOM, near=near, left_out=left | cut)
+        return Injection(
+            "", floor=injection.floor, silent=silence.NO_ROOM, near=near, left_out=left | cut
+        )
     return Injection(text, come, suggested, injection.floor, left_out=left | cut)
 
 
@@ -245,7 +232,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     least: float | None = None
     near: list[Hit] = []
     silenced: list[Hit] = []
-    nothing, kept_out = NOTHING, ""
+    nothing, kept_out = silence.NOTHING, ""
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if allowed.is_restricted(vault) else 0
     asked = Query("", room, text_only=wanted.text_only, for_agent=True)
@@ -255,7 +242,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         least = floors.line if wanted.lines else floors.whole
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
         silenced += results.silenced
-        nothing = nothing if results.is_understood else OTHER_LANGUAGE
+        nothing = nothing if results.is_understood else silence.OTHER_LANGUAGE
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
         trusted = allowed.only_trusted(vault, results.hits)
         kept_out = kept_out or _why_kept_out(results, trusted, least)
@@ -278,16 +265,16 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         steps = {
             "a newer lesson says the same": kept,
             "it scores little beside the first": fresh,
-            _LEFT_OUT: [*may_come, *fresh[some:]],
+            silence.LEFT_OUT: [*may_come, *fresh[some:]],
             f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
         }
         left_out = _left_out(best, silenced, steps)
         return Injection("", hits, floor=least, others=others, left_out=left_out)
-    silent = _LEFT_OUT if fresh else HAD if best else kept_out or nothing
+    silent = silence.LEFT_OUT if fresh else silence.HAD if best else kept_out or nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         withheld = _withheld_above_floor(vault, every)
-        silent = f"{withheld.path}{_WITHHELD}{withheld.withheld}" if withheld else silent
+        silent = silence.withheld(withheld.path, withheld.withheld) if withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
 
@@ -305,19 +292,19 @@ def _withheld_above_floor(vault: Vault, asked: Query) -> Hit | None:
 def _why_kept_out(results: Results, trusted: Sequence[Hit], least: float) -> str:
     """Return the rule for which nothing comes of a search although a lesson reaches the floor, or ""."""
     if any(hit not in trusted and hit.is_above(least) for hit in results.hits):
-        return _UNTRUSTED
+        return silence.UNTRUSTED
     if results.hits:
         return ""
     if any(hit.is_above(least) for hit, why in results.dropped if hit not in results.silenced):
-        return SHORT
-    return _TAUGHT_OUT if results.silenced else ""
+        return silence.SHORT
+    return silence.TAUGHT_OUT if results.silenced else ""
 
 
 def _left_out(
     found: Iterable[str], silenced: Iterable[Hit], steps: Mapping[str, Sequence[Hit]]
 ) -> dict[str, str]:
     """Return why lessons that were found do not come; `steps` are the hits that a reason left."""
-    left_out = {hit.lesson_id: _TAUGHT_OUT for hit in silenced}
+    left_out = {hit.lesson_id: silence.TAUGHT_OUT for hit in silenced}
     for why, kept in steps.items():
         ids = {hit.lesson_id for hit in kept}
         left_out |= {id: why for id in found if id not in ids and id not in left_out}

@@ -421,7 +421,7 @@ def with_phrases(
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return a filter that also keeps only the lessons in which each quoted phrase stands.
 
-    Where no lesson has all of them, it is the filter as it was, and the phrases. Full text cannot look up
+    If no lesson has all of them, it is the filter as it was, and the phrases. Full text cannot look up
     a phrase without a word of substance, such as "->": it filters nothing.
     """
     kept, quoted = where, tuple(identifiers.phrases(query))

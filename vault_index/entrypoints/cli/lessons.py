@@ -447,13 +447,13 @@ def _got(record: Injection, place: int) -> Iterator[str]:
         yield "missed: the hook got no answer in time"
     elif not (record.lessons or record.skills):
         from vault_index.entrypoints.words import hits
-        from vault_index.recall.select import CAN_BE_TAUGHT
+        from vault_index.recall.silence import CAN_BE_TAUGHT
 
         near, floor, said = record.near, record.floor, record.silent or "no reason was kept"
         if not near or near.score is None or floor is None:
             yield f"silent: {said}"
             return
-        yield f"silent: {said} {hits.nearest(near.id, near.score, floor, near.taught)}"
+        yield f"silent: {said} {hits.nearest(said, near.id, near.score, floor, near.taught)}"
         is_near = said in CAN_BE_TAUGHT and JUST_BELOW * floor <= near.score < floor
         if is_near and not near.taught:
             yield f"just below the floor: lessons teach --last {place} --fires {near.id}"

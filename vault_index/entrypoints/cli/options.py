@@ -253,7 +253,7 @@ def _open_published(ctx: click.Context, _option: click.Parameter, uri: str | Non
         # which it may run unasked: words would leave in an address that it makes up
         if ctx.info_name == "search" and output.is_for_agent() and not opened.is_named_by_user:
             why = f"an agent searches no index that its user's settings do not name: {uri}"
-            raise VaultError(why, "leave --index out, or ask the user to set index.shared")
+            raise VaultError(why, "run it without --index, or ask the user to set index.shared")
         ctx.obj = opened
 
 

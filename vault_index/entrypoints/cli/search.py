@@ -185,10 +185,10 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
     if answer.text:
         output.text(answer.text)
     else:
-        nearest = ""
-        if answer.near and answer.floor is not None:
-            nearest = f" {hits.nearest(answer.near.title, answer.near.reason, answer.floor)}"
-        asking.note(f"silent: {answer.silent}{nearest}")
+        near, floor, beside = answer.near, answer.floor, ""
+        if near and floor is not None:
+            beside = f" {hits.nearest(answer.silent, near.title, near.reason, floor)}"
+        asking.note(f"silent: {answer.silent}{beside}")
 
 
 MAX_MISTAKES = 20  # prompts of `eval`

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import for_agents, journal, sentence
-from vault_index.entrypoints.words import hits as hits_words
 from vault_index.entrypoints.words import proposals as proposals_words
 from vault_index.entrypoints.words.for_agents import fenced, line
+from vault_index.entrypoints.words.hits import without_quotes
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
@@ -39,7 +39,7 @@ def search_results(answer: HitList) -> str:
     below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in answer.hits
              if hit not in hits][:BELOW]  # fmt: skip
     notes = [f"Full text only: {line(answer.text_only)}."] if answer.text_only else []
-    notes += [line(sentence(hits_words.without_quotes(answer.unquoted)))] * bool(answer.unquoted)
+    notes += [line(sentence(without_quotes(answer.unquoted)))] * bool(answer.unquoted)
     if not answer.hits:
         return " ".join(["No lesson matches.", *notes, "Next: try other words, or go on without."])
     if not hits:

@@ -17,7 +17,7 @@ from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import BESIDE, address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.hotpath import spool
-from vault_index.recall.select import NOTHING
+from vault_index.recall.silence import NOTHING
 from vault_index.search.hit import percent_of
 from vault_index.store.moments import day_named, local, milliseconds
 

@@ -21,7 +21,7 @@ from vault_index.entrypoints.web.activity import why_of
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.git import author_name
-from vault_index.recall.select import CAN_BE_TAUGHT
+from vault_index.recall.silence import CAN_BE_TAUGHT
 
 DAYS = 7
 MAX_RECORDS = 300  # of the week that are looked through

@@ -28,7 +28,7 @@ from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.entrypoints.words.hits import evidence, silent_from, without_quotes
 from vault_index.recall import block
-from vault_index.recall.select import without_withheld
+from vault_index.recall.silence import without_withheld
 from vault_index.search.hit import Hit, Injection, Query
 from vault_index.search.query import MAX_QUERY_CHARS
 from vault_index.search.scoring import STOP_WORDS

@@ -65,7 +65,7 @@ def _named(hit: Hit) -> str:
 def best_sentence(text: str, query: str, title: str = "") -> str:
     """Return the sentence of a passage with the most words of a query, the first of equals.
 
-    A sentence that only repeats the title is none. Without prose it is the first line of code.
+    A sentence that only repeats the title does not count. Without prose it is the first line of code.
     """
     asked = {stem_of(word) for word in searched_words(query)}
 

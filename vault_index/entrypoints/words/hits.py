@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vault_index.entrypoints.words import excerpt
 from vault_index.recall.block import named, signed
+from vault_index.recall.silence import NOTHING
 from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
 from vault_index.text.quote import clean, visible_line
 from vault_index.text.words import count
@@ -63,10 +64,10 @@ def silent_from(are_above: Sequence[bool]) -> int:
     return place
 
 
-def nearest(name: str, score: float, floor: float, taught: str = "") -> str:
-    """Return the lesson that was nearest in a silence; one below the floor with its evidence."""
+def nearest(silent: str, name: str, score: float, floor: float, taught: str = "") -> str:
+    """Return the lesson that was nearest in a silence; with its evidence where the floor decided."""
     mark = f", taught {taught}" if taught else ""
-    if score >= floor:  # another rule than the floor kept it out
+    if silent != NOTHING or score >= floor:
         return f"({name}{mark})"
     some, least = (f"{percent_of(each)}%" for each in (score, floor))
     if some == least:
