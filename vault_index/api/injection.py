@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -390,12 +390,16 @@ def stale_lessons(vault: Vault, caller: Caller, only_wrong: bool = False) -> Sta
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A lesson that holds: whether its file changed, and whether agents get it again."""
+    """A lesson that holds: whether its file changed, and whether agents get it again.
+
+    `harmless` are lines that looked like a secret and are noted as none.
+    """
 
     id: str
     path: str
     changed: bool
     released: bool
+    harmless: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,23 +416,31 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
     """Write into lessons that they hold as of today.
 
     A lesson that `check` holds back is released to this user's agents. So is one that was called wrong,
-    unless an agent confirms what a person called so.
+    unless an agent confirms what a person called so. What looks like a secret is noted as harmless, in
+    the file; a name may be the fingerprint of such a text, which is then harmless wherever it is written.
     """
+    from vault_index.check import harmless
     from vault_index.edit import update
 
     today = datetime.now(UTC).date()
-    asked = [caller.ask(api.lesson.show(name=name)) for name in names]
+    fingerprints = [name for name in names if harmless.FINGERPRINT.fullmatch(name)]
+    if fingerprints and by == "agent":
+        raise VaultError(update.ONLY_PERSONS, f"let a person confirm {fingerprints[0]}")
+    harmless.say(fingerprints, vault.config.home)
+    lessons = [name for name in names if name not in fingerprints]
+    asked = [caller.ask(api.lesson.show(name=name)) for name in lessons]
     done: list[Confirmed] = []
     failed: list[str] = []
     for entry in {each.id: each for each in asked}.values():
         try:
-            made = update.confirm(vault, entry, today)
+            made = update.confirm(vault, entry, today, by)
         except VaultError as error:
             failed.append(error.message)
             continue
         is_cleared = _clear_wrong(vault, entry.id, by)
         released = made.is_released or is_cleared
-        done.append(Confirmed(entry.id, str(made.file), made.is_changed, released))
+        lines = [each.line for each in made.harmless]
+        done.append(Confirmed(entry.id, str(made.file), made.is_changed, released, lines))
     if any(each.released for each in done):
         caller.index(vault, or_stale=True)  # no file need have changed
     return Confirmation(done, today.isoformat(), failed)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from vault_index import api, check, git
 from vault_index.api.question import Caller, command
@@ -134,7 +135,8 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
             limit = min(seconds + more, pattern.RULE_SECONDS)
             said = check.of_text(candidate, categories, limit, orders=seconds > 0)
             unread += seconds <= 0
-            findings += check.with_command(candidate, said, vault.config.home)
+            known = partial(check.noted_in_commits, vault, candidate) if staged else None
+            findings += check.with_command(candidate, said, vault.config.home, known)
             seconds -= time.process_time() - began
             if render.MARK in candidate.data:
                 built.add(candidate.shown)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import config, files, git
-from vault_index.check import frontmatter, pattern, prompt_injection, secrets
+from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import GitError, LessonError, VaultError
 from vault_index.lesson import parse, skill
@@ -200,7 +200,7 @@ def _of_words(candidate: Candidate, seconds: float, orders: bool = True) -> Iter
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
     for name, rule, seen in (
-        ("secrets", secrets.findings, _readable(candidate.data)),
+        ("secrets", secrets.findings, secrets.readable(candidate.data)),
         (prompt_injection.RULE, prompt_injection.findings, text),
         (frontmatter.RULE, frontmatter.conflict_markers, text),
     ):
@@ -234,28 +234,51 @@ def withheld(
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
     every = list(_of_words(candidate, pattern.RULE_SECONDS))
+    every = harmless.settled(every, home=home) if home else every
     errors = _errors(every)
     if errors:
-        return Withheld(_reason(min(errors)))
+        return Withheld(_reason(min(_named(candidate, errors))))
     holding = [finding for finding in every if finding.holds]
     name = ownership.name_of(data) if holding else ""
     if not holding or (home and ownership.has(home, name)):
         return Withheld("")
-    return Withheld(f"{_reason(min(holding))}; {_command(candidate)}", name)
+    return Withheld(f"{_reason(min(holding))}; if agents may get it: {_command(candidate)}", name)
 
 
-def with_command(candidate: Candidate, every: Iterable[Finding], home: Path) -> list[Finding]:
-    """Return findings of a file; one that holds names the command, unless the text is released."""
-    listed = list(every)
+def with_command(
+    candidate: Candidate,
+    every: Iterable[Finding],
+    home: Path,
+    known: Callable[[], Collection[str]] | None = None,
+) -> list[Finding]:
+    """Return findings of a file as they are for the user whose folder `home` is, with what to type.
+
+    One that holds names the command, unless the text is released; so does a secret that may be none.
+    `known` is as for `harmless.settled`.
+    """
+    listed = _named(candidate, harmless.settled(every, known, home))
     if not any(finding.holds for finding in listed):
         return listed
     if ownership.has(home, ownership.name_of(candidate.data)):
         return [replace(finding, holds=False) for finding in listed]
-    said = f"; hooks leave it out; {_command(candidate)}"
+    said = f"; hooks leave it out; if agents may get it: {_command(candidate)}"
     return [
         replace(finding, message=finding.message + said) if finding.holds else finding
         for finding in listed
     ]
+
+
+def _named(candidate: Candidate, every: Iterable[Finding]) -> list[Finding]:
+    """Return findings of a file; a secret names what a person does who knows that it is none."""
+    named: list[Finding] = []
+    for each in every:
+        if each.fingerprints and each.severity == ERROR and candidate.path.endswith(".md"):
+            command = harmless.command([each])
+            line = f"add `{secrets.HARMLESS}: [{', '.join(each.fingerprints)}]` to its frontmatter"
+            do = _command(candidate) if candidate.is_lesson else f"{line}, and run {command}"
+            each = replace(each, message=f"{each.message}; if it is none: {do}")
+        named.append(each)
+    return named
 
 
 def _command(candidate: Candidate) -> str:
@@ -266,7 +289,7 @@ def _command(candidate: Candidate) -> str:
     except (LessonError, IndexError):
         first = ""
     section = "".join(first.partition("#")[1:])
-    return f"if agents may get it: lessons check --confirm {shlex.quote(name + section)}"
+    return f"lessons check --confirm {shlex.quote(name + section)}"
 
 
 def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
@@ -275,19 +298,35 @@ def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
     An error that the file had `before` does not count: a lesson can be corrected step by step.
     """
     earlier = [] if before is None else _errors(of_text(Candidate(path, before)))
-    old = {(finding.rule, finding.message) for finding in earlier}
-    errors = _errors(of_text(Candidate(path, data)))
-    new = [finding for finding in errors if (finding.rule, finding.message) not in old]
+    old = {_identity(finding) for finding in earlier}
+    new = [finding for finding in errors_in(path, data, before) if _identity(finding) not in old]
     if new:
-        raise VaultError(
-            f"not written: {_reason(min(new))}",
-            "correct it; `lessons check` goes by the same rules",
-        )
+        raise VaultError(f"not written: {_reason(new[0])}", to_correct(new))
+
+
+def errors_in(path: str, data: bytes, before: bytes | None = None) -> list[Finding]:
+    """Return the errors in what would be a file of the vault's folder, and was `before`, by line.
+
+    What it calls harmless and was not there before counts only if this user called it so.
+    """
+    known = partial(harmless.noted, before)
+    return sorted(_errors(harmless.settled(of_text(Candidate(path, data)), known)))
 
 
 def first_error(path: str, data: bytes) -> Finding | None:
-    """Return the first error in what would be a file of the vault's folder."""
-    return min(_errors(of_text(Candidate(path, data))), default=None)
+    """Return the first error in what would be a new file of the vault's folder."""
+    return next(iter(errors_in(path, data)), None)
+
+
+def _identity(finding: Finding) -> tuple[str, str, tuple[str, ...]]:
+    return finding.rule, finding.message, finding.fingerprints
+
+
+def to_correct(errors: Sequence[Finding]) -> str:
+    """Return what to do about the errors in a text that is to become a lesson, first about the first."""
+    if errors[0].fingerprints:
+        return f"take it out; if it is no secret: {harmless.command(errors)}, then again"
+    return "correct it; `lessons check` goes by the same rules"
 
 
 def _errors(findings: Iterable[Finding]) -> list[Finding]:
@@ -303,21 +342,39 @@ def not_checked(where: str, why: str) -> Finding:
     return Finding(where, 1, "not-checked", f"{why}: shorten the file or split it")
 
 
-def outgoing(vault: Vault, commits: Sequence[str]) -> Iterator[tuple[str, str, Finding]]:
+def outgoing(
+    vault: Vault, commits: Sequence[str], upstream: str
+) -> Iterator[tuple[str, str, Finding]]:
     """Yield the secrets that commits, named as for `git rev-list`, would make public.
 
     As (commit, path from the repository's top, finding): in each version of a file that comes
     before an agent, and with the path "" in the messages of the commits that have such a version.
+    Not what the user called harmless, nor what the file calls so at `upstream`, where it is public.
     """
     top, prefix = _top_and_prefix(vault)
     changing: dict[str, None] = {}
     for commit, path, data in git.outgoing(top, commits, lambda name: bool(_kind(name, prefix))):
         changing[commit] = None
-        for finding in secrets.findings(path, _readable(data)):
-            yield commit, path, finding
+        found = secrets.findings(path, secrets.readable(data))
+        known = partial(_noted_at, top, path, (upstream,))
+        for finding in _errors(harmless.settled(found, known)):
+            if not harmless.is_said(finding):  # also where an earlier commit has no line for it
+                yield commit, path, finding
     for commit, message in git.messages(top, changing):
         for finding in secrets.findings("", message):
-            yield commit, "", finding
+            if not harmless.is_said(finding):
+                yield commit, "", finding
+
+
+def noted_in_commits(vault: Vault, candidate: Candidate) -> frozenset[str]:
+    """Return the fingerprints that commits here call harmless in a file, also one that is merged."""
+    folder = f"{vault.lessons_dir.name}/" if candidate.is_lesson else ""
+    return _noted_at(vault.root, f"{folder}{candidate.path}", ("HEAD", "MERGE_HEAD"))
+
+
+def _noted_at(folder: Path, path: str, commits: Sequence[str]) -> frozenset[str]:
+    versions = git.contents(folder, {each: (each, path) for each in commits if each})
+    return frozenset().union(*map(harmless.noted, versions.values()))
 
 
 def _read(file: Path) -> bytes:
@@ -384,12 +441,3 @@ def _besides_lessons(vault: Vault) -> Iterator[str]:
         file = top.resolve() / name
         if file.is_file() and file == file.resolve():
             yield os.path.relpath(name, prefix or ".")
-
-
-def _readable(data: bytes) -> str:
-    """Return what can be read in a file, also in one that is not UTF-8 text.
-
-    A secret is made of ASCII characters: other bytes are replaced, and the zeros dropped that lie
-    between the letters of UTF-16.
-    """
-    return unix_lines(data.replace(b"\0", b"").decode("utf-8", "replace"))

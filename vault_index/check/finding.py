@@ -18,7 +18,8 @@ class Finding:
     """One thing that is wrong. `path` is relative to the vault's root; lines count from 1.
 
     `pattern` is the id of the pattern that matched, for rules that have patterns. A warning that
-    `holds` keeps a lesson from agents until a person has looked at it.
+    `holds` keeps a lesson from agents until a person has looked at it. `fingerprints` are hashes of what
+    looks like a secret, by which a person can say that it is none.
     """
 
     path: str
@@ -28,6 +29,7 @@ class Finding:
     severity: str = ERROR
     pattern: str = ""
     holds: bool = False
+    fingerprints: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         word = "" if self.severity == ERROR else f"{self.severity}: "

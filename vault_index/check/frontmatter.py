@@ -23,7 +23,7 @@ TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
 _LISTS = (
     *("categories", "tags", "fires_on", "silent_on"),
-    *("fires_on_error", "silent_on_error", "applies_to", "anchors"),
+    *("fires_on_error", "silent_on_error", "applies_to", "anchors", "harmless"),
 )
 _DATES = ("created", "confirmed")
 _NAME = re.compile(r"\w")

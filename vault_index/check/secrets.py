@@ -20,20 +20,26 @@ Patterns of the strict level (`where = "strict"`) are for a private record that 
 from __future__ import annotations
 
 import base64
+import hashlib
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from vault_index.check import pattern
-from vault_index.check.finding import ERROR, Finding, line_counter, line_of_key
+from vault_index.check.finding import ERROR, WARNING, Finding, line_counter, line_of_key
 from vault_index.check.pattern import Pattern
 from vault_index.errors import LessonError
-from vault_index.lesson.file import LessonFile
+from vault_index.lesson.file import LessonFile, unix_lines
 from vault_index.lesson.frontmatter import metadata_of
 
 RULE = "secret"
+HARMLESS = "harmless"  # the key of frontmatter that lists fingerprints
+_WORD_END = re.compile(r"""[\s"'`,;()\[\]{}<>|„“”«»]""")
+_WORD_CHARS = 300  # before and after what was found
+_PRIVATE_KEY, _KEY_CHARS = "private-key", 4000
 _TEXT_FRAGMENT = "#:~:text="  # of an address
 # and variables, calls, tags
 _PLACEHOLDER_SIGN = re.compile(r"^[$<%@&(\[!{]|\$\{|\$\(|\{\{|\(\)?$")
@@ -71,17 +77,69 @@ _PLAIN_WORD = re.compile(r"'?[^\W\d_]?[a-zà-ž]*(?:['\u2019-][^\W\d_]+)*")
 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
-    """Find secrets in a text; one finding a line at most, and never the secret itself."""
+    """Find secrets in a text; one finding a line at most, and never the secret itself.
+
+    What the text's own frontmatter calls harmless is a warning that holds: see `harmless`.
+    """
     line_of = line_counter(text)
-    by_line: dict[int, Pattern] = {}
+    by_line: dict[int, list[_Found]] = {}
     # the first pattern names a line: those that know whose key it is come first in their file
     for rule, match in _matches(text):
-        by_line.setdefault(line_of(match.start()), rule)
-    for line, rule in _in_values(text):
-        by_line.setdefault(line, rule)
-    for line, rule in sorted(by_line.items(), key=lambda item: item[0]):
-        message = f"{rule.why}: take it out, and revoke it if it was ever pushed"
-        yield Finding(path, line, RULE, message, ERROR, rule.id)
+        by_line.setdefault(line_of(match.start()), []).append(
+            _Found(rule, fingerprint(rule, match))
+        )
+    for line, found in _in_values(text):
+        by_line.setdefault(line, []).append(found)
+    noted = _noted(text) if by_line and HARMLESS in text else frozenset()
+    for line, every in sorted(by_line.items(), key=lambda item: item[0]):
+        new = [each for each in every if each.fingerprint not in noted]
+        rule = (new or every)[0].rule
+        prints = tuple(dict.fromkeys(each.fingerprint for each in new or every))
+        if new:
+            message = f"{rule.why}: take it out, and revoke it if it was ever pushed"
+            yield Finding(path, line, RULE, message, ERROR, rule.id, fingerprints=prints)
+        else:
+            message = f"{rule.why}: `{HARMLESS}` in the frontmatter says that it is none"
+            yield Finding(path, line, RULE, message, WARNING, rule.id, True, prints)
+
+
+class _Found(NamedTuple):
+    """A secret: the pattern that says whose it is, and the hash of the word it is in."""
+
+    rule: Pattern
+    fingerprint: str
+
+
+def fingerprint(rule: Pattern, match: re.Match[str]) -> str:
+    """Return the hash of the word around what a pattern found, up to a space, quote or bracket.
+
+    So several patterns that find parts of one word have one fingerprint.
+    """
+    text, (start, end) = match.string, match.span("value" if rule.value else 0)
+    before = _WORD_END.split(text[max(0, start - _WORD_CHARS) : start])[-1]
+    after = _WORD_END.split(text[end : end + _WORD_CHARS], maxsplit=1)[0]
+    if rule.id == _PRIVATE_KEY:  # its pattern may match no more than how one begins
+        after = text[end : end + _KEY_CHARS]
+    word = f"{before}{text[start:end]}{after}".strip(_ENDS)
+    return f"sha256:{hashlib.sha256(word.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _noted(text: str) -> frozenset[str]:
+    """Return the fingerprints that the frontmatter of a text calls harmless."""
+    try:
+        listed = metadata_of(LessonFile.of_text(text, "")).get(HARMLESS)
+    except LessonError:
+        return frozenset()
+    return frozenset(map(str, listed if isinstance(listed, list) else [listed]))
+
+
+def readable(data: bytes) -> str:
+    """Return what can be read in a file, also in one that is not UTF-8 text.
+
+    A secret is made of ASCII characters: other bytes are replaced, and the zeros dropped that lie
+    between the letters of UTF-16.
+    """
+    return unix_lines(data.replace(b"\0", b"").decode("utf-8", "replace"))
 
 
 def spans(text: str, *, strict: bool = False) -> Iterator[tuple[int, int, Pattern]]:
@@ -143,7 +201,7 @@ def _has_form(name: str, value: str) -> bool:
     return pattern.form("secrets", name).search(value) is not None
 
 
-def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
+def _in_values(text: str) -> Iterator[tuple[int, _Found]]:
     """Search frontmatter values of several lines: YAML may write them as escapes, in one line."""
     if _ONE_LINE_EACH.match(text):
         return
@@ -155,7 +213,8 @@ def _in_values(text: str) -> Iterator[tuple[int, Pattern]]:
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str) and "\n" in item.strip():
                 line = line_of_key(text, str(key))
-                yield from ((line, rule) for rule, _ in _matches(item))
+                for rule, match in _matches(item):
+                    yield line, _Found(rule, fingerprint(rule, match))
 
 
 def _is_password(value: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import check, files
+from vault_index.check import harmless
 from vault_index.edit.formats.lesson_file import first_sentence, name_of
 from vault_index.errors import ChangedError, VaultError
 from vault_index.lesson import category, edits, parse
@@ -73,6 +74,7 @@ def _is_there(vault: Vault, path: Path) -> VaultError:
 
 def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:
     files.refuse_other_repository(path.parent, vault.lessons_dir)
+    data = harmless.with_line(data, str(path.relative_to(vault.lessons_dir)))
     check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
     if first is not None:
         first(path, data)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vault_index import check, files, git
+from vault_index.check import harmless
 from vault_index.edit import formats
 from vault_index.edit.formats import Draft
 from vault_index.errors import ChangedError, LessonError, VaultError, WriteError
@@ -221,7 +222,7 @@ def _placed(
         current = (vault.lessons_dir / path).read_bytes()
     except OSError:
         return item
-    if current == draft.data:
+    if draft.data == current or harmless.with_line(draft.data, path) == current:
         return replace(item, verdict=SAME, why="in the vault already")
     return replace(item, verdict=TAKEN, why="another lesson has this name in the vault")
 
@@ -267,11 +268,16 @@ def _with_own_keys(before: bytes, after: bytes, path: str) -> bytes:
 
 def _judged(item: Item) -> Item:
     is_new = item.verdict in (WRITE, UPDATE)
-    error = check.first_error(item.path, item.data) if is_new else None
-    if error is None:
+    errors = check.errors_in(item.path, item.data, item.before) if is_new else []
+    if any(map(harmless.is_said, errors)):
+        item = replace(item, data=harmless.with_line(item.data, item.path))
+        errors = check.errors_in(item.path, item.data, item.before)
+    if not errors:
         return item
+    error = errors[0]
     if error.rule == SECRET:
-        return replace(item, verdict=SECRET, why=error.message)
+        why = f"{error.message}; if it is none: {harmless.command(errors)}"
+        return replace(item, verdict=SECRET, why=why)
     return replace(item, verdict=REFUSED, why=f"{error.rule}: {error.message}")
 
 

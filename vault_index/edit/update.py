@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from vault_index import check, files
+from vault_index.check import Finding, harmless
 from vault_index.edit import add
 from vault_index.edit.add import First
 from vault_index.edit.formats.lesson_file import first_sentence
@@ -168,6 +169,7 @@ def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None
     """
     file = vault.root / path
     if data != before:
+        data = harmless.with_line(data, path)
         check.refuse_errors(path.partition("/")[2], data, before)
         if first is not None:
             first(file, data)
@@ -188,33 +190,44 @@ def _refuse(
         raise VaultError("a lesson needs a title")
 
 
+ONLY_PERSONS = "only a person can say that what looks like a secret is none"
+
 # Confirm lessons: a person read them again, they hold, and agents may have them.
 
 
 class Confirmed(NamedTuple):
-    """A file that was confirmed: whether it changed, and whether agents get from now on what it holds."""
+    """A file that was confirmed: whether it changed, and whether agents get from now on what it holds.
+
+    `harmless` is what looked like a secret and is called harmless from now on.
+    """
 
     file: Path
     is_changed: bool
     is_released: bool
+    harmless: tuple[Finding, ...] = ()
 
 
-def confirm(vault: Vault, entry: WholeEntry, day: date) -> Confirmed:
+def confirm(vault: Vault, entry: WholeEntry, day: date, by: str = "person") -> Confirmed:
     """Write the day into the frontmatter of a lesson's file, and release its text if it is held back.
 
-    A section's file is confirmed as a whole. The rest of the file stays, to the byte. Raises
-    LessonError for a file that cannot be edited, VaultError if it is another lesson by now, WriteError.
+    A section's file is confirmed as a whole, and what looks like a secret in it is noted as harmless.
+    The rest of the file stays, to the byte. Raises LessonError for a file that cannot be edited,
+    VaultError if it is another lesson by now, or for a secret that an agent calls harmless, WriteError.
     """
     before = entries.content(vault, entry)
+    found = harmless.unsaid(before, vault.config.home)
+    if found and by == "agent":
+        raise VaultError(f"{entry.path}:{found[0].line}: {ONLY_PERSONS}", "let a person confirm it")
+    harmless.say((one for each in found for one in each.fingerprints), vault.config.home)
     keys: dict[str, Any] = {CONFIRMED: day}
     if regions := anchors.read(parse_file(before, entry.path)[0].anchors):
         keys[anchors.KEY] = anchors.hashed(vault, regions)
-    data = edits.set_keys(before, keys, entry.path)
+    data = harmless.with_line(edits.set_keys(before, keys, entry.path), entry.path)
     file = put(vault, entry.path, data, before)
     until = check.withheld(entry.path.partition("/")[2], data, vault.config.home).until
     if until:
         ownership.add(vault.config.home, until)
-    return Confirmed(file, data != before, bool(until))
+    return Confirmed(file, data != before, bool(until), tuple(found))
 
 
 # Take a lesson out of the vault: its file, or its section of a file.

@@ -46,7 +46,7 @@ OWN_KEYS = (  # that a section may have of its own
     *("fires_on", "silent_on", "fires_on_error", "silent_on_error"),
 )
 KEYS = frozenset(  # of frontmatter, and `name` and `description` of a skill
-    (*OWN_KEYS, *"id title confidence created confirmed source applies_to anchors".split())
+    (*OWN_KEYS, *"id title confidence created confirmed source applies_to anchors harmless".split())
     + tuple("description link author date name".split())
 )
 _KEY = re.compile(r"[\s{]*(?P<quote>['\"]?)(?P<key>[^\s:'\"#{][^:]*?)(?P=quote)\s*:(?:\s|$)")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from vault_index import check
-from vault_index.check import prompt_injection
+from vault_index.check import harmless, prompt_injection
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError
 from vault_index.lesson import category, edits
 from vault_index.proposals import draft, fingerprint, store
@@ -33,7 +33,8 @@ def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
     `categories` are the lessons', of which the card's may be a misspelling.
     """
     kept, hint = "not proposed, and not kept", "write it without that"
-    return _checked(proposal, draft.to_bytes(proposal), categories, kept, hint)
+    data = harmless.with_line(draft.to_bytes(proposal), f"{proposal.id}.md")
+    return _checked(proposal, data, categories, kept, hint)
 
 
 def propose(
@@ -117,6 +118,7 @@ def edit(
         about = draft.about(draft.from_bytes(id, before))
         keys = {"created": datetime.now(UTC).replace(microsecond=0), draft.KEY: about}
         data = edits.set_keys(text.encode("utf-8", "surrogateescape"), keys)
+        data = harmless.with_line(data, f"{id}.md")
         proposal = draft.from_bytes(id, data)
         proposal = _checked(proposal, data, categories, "not kept", "edit it again without that")
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
@@ -154,9 +156,13 @@ def _checked(
     folder = f"{proposal.category}/" if proposal.category else ""
     name = category.slugify(proposal.title) or "lesson"
     findings = []
-    for each in check.of_text(check.Candidate(f"{folder}{name}.md", data), categories):
+    found = check.of_text(check.Candidate(f"{folder}{name}.md", data), categories)
+    found = harmless.settled(found, known=frozenset)
+    for each in found:
         is_order = each.rule == prompt_injection.RULE  # a person decides whether it is one
         if each.severity == check.ERROR and not is_order:
+            if each.fingerprints:
+                hint = f"{hint}; if it is no secret: {harmless.command(found)}, then again"
             raise CheckError(f"{failed}: {each.rule}: {each.message}", hint, each.rule)
         level = check.WARNING if is_order else each.severity
         findings.append({"level": level, "rule": each.rule, "message": each.message})

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import check, git
+from vault_index.check import harmless
 from vault_index.errors import GitError, VaultError
 from vault_index.vault import printable
 
@@ -216,11 +217,12 @@ def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
     """Push commits that the remote lacks and return their number. VaultError for a secret in them."""
     ours, upstream = f"refs/heads/{branch}", git.resolve(top, f"refs/remotes/{remote}/{there}")
     unknown = (ours, "--not", f"--remotes={remote}")
-    for commit, path, finding in check.outgoing(vault, unknown):
+    for commit, path, finding in check.outgoing(vault, unknown, upstream):
         where = f"{printable(path)}:{finding.line}" if path else f"its message:{finding.line}"
         raise VaultError(
             f"not pushed: commit {commit[:10]}, {where}: {finding.message}",
-            f"amend it, or take it out of the history: git rebase -i {commit[:10]}~",
+            f"amend it, or take it out of the history: git rebase -i {commit[:10]}~;"
+            f" if it is no secret: {harmless.command([finding])}",
         )
     count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
     if count:

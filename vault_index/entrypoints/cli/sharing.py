@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +93,7 @@ def check_command(
     repository has no more. --confirm writes `confirmed: DATE` into the frontmatter, for a section into
     the file's; --stale then compares with the repository of that day. A lesson that hooks
     hold back, because it reads like orders to an agent, they give again: to your agents, for this text.
+    What looks like a secret and is none is noted in the frontmatter as `harmless`, for all to see.
 
     --against REV checks what changed since the commit that is shared with REV, and says at which prompts
     a changed lesson fires now and did not before, and the other way round: of the taught prompts of both
@@ -220,6 +221,9 @@ def _states(commit: str, sample: list[str]) -> tuple[State, State]:
     return before, now
 
 
+MAX_LINE_CHARS = 160  # of a line that looks like a secret
+
+
 def _list_stale() -> options.Answers:
     answer = asking.ask(api.injection.stale_lessons())
     yield answer
@@ -236,16 +240,38 @@ def _confirm(lesson_ids: tuple[str, ...]) -> options.Answers:
     if not lesson_ids:
         raise click.UsageError("name the lessons: lessons check --confirm ID")
     names = [asking.name_in_vault(lesson_id) for lesson_id in lesson_ids]
+    if asking.is_typed():
+        _ask_about_secrets(names)
     answer = asking.ask(api.injection.confirm(names=names, by=asking.speaker()))
     yield options.Ended(answer, bool(answer.failed))
     for lesson in answer.confirmed:
         verb = "confirmed" if lesson.changed else "was confirmed today already:"
         output.say(f"{verb} {lesson.id}")
+        for line in lesson.harmless:
+            output.say(f"noted as no secret: line {line} of {lesson.path}")
         if lesson.released:
             output.say(f"agents get it from now on: {lesson.path}")
     if answer.failed:
         hint = "correct these files, then confirm them again"
         raise VaultError("; ".join(answer.failed), hint)
+
+
+def _ask_about_secrets(names: Sequence[str]) -> None:
+    """Show what looks like a secret in lessons, and ask whether it is none. Raises VaultError for no."""
+    from vault_index.check import harmless
+
+    for name in names:
+        if harmless.FINGERPRINT.fullmatch(name):
+            continue
+        path = asking.entry(name).path
+        data = (asking.vault().root / path).read_bytes()
+        lines = data.decode("utf-8", "replace").splitlines()
+        found = harmless.unsaid(data)
+        for each in found:
+            text = " ".join(lines[each.line - 1].split())[:MAX_LINE_CHARS]
+            output.say(f"{path}:{each.line}: {each.message.partition(':')[0]}: {text}", err=True)
+        if found and not output.confirm("is none of it a secret?"):
+            raise VaultError(f"{path} was not confirmed", "take it out, then confirm the lesson")
 
 
 # `lessons merge-driver`: what git runs before it merges two versions of a lesson file.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index.check import prompt_injection
+from vault_index.check import prompt_injection, secrets
 from vault_index.features import SkillsTable
 from vault_index.recall import allowed
 from vault_index.store import filters, injections
@@ -112,12 +112,14 @@ def tag_name(tag: str) -> str:
 def safe(cluster: Cluster) -> tuple[Cluster, dict[str, str]]:
     """Return a cluster without the lessons that a skill must not repeat, and why, by id.
 
-    An agent does as a skill says, so a warning is a reason.
+    An agent does as a skill says, so a warning is a reason; nor does a skill repeat what somebody said
+    of a lesson's text, that what looks like a secret is none.
     """
     refused: dict[str, str] = {}
     for each in cluster.patterns:
         text = "\n\n".join([each.title, each.text, *each.fires_on, *each.silent_on])
-        if first := min(prompt_injection.findings(each.path, text), default=None):
+        found = (*prompt_injection.findings(each.path, text), *secrets.findings(each.path, text))
+        if first := min(found, default=None):
             refused[each.id] = f"{first.rule}: {first.message}"
     left = tuple(each for each in cluster.patterns if each.id not in refused)
     return replace(cluster, patterns=left), refused
