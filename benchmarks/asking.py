@@ -45,8 +45,9 @@ from vault_index.ask.respond import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.embed import download
 from vault_index.features import AskTable
 from vault_index.llm.backend import TOOL, Question, Reply, Take, ToolCall
-from vault_index.search import evaluate, floor
+from vault_index.search import evaluate
 from vault_index.search.evaluate import LabelledPrompt
+from vault_index.search.measuring import quantile
 from vault_index.store import filters
 from vault_index.vault import Vault
 
@@ -240,8 +241,8 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         parts["all but the search and the model"].append(1000 * (time.perf_counter() - began))
         assert json.dumps(codec.to_json(values))
     for name, times in parts.items():
-        yield f"{name}, p50", floor.quantile(times, 0.5), "ms"
-        yield f"{name}, p90", floor.quantile(times, 0.9), "ms"
+        yield f"{name}, p50", quantile(times, 0.5), "ms"
+        yield f"{name}, p90", quantile(times, 0.9), "ms"
     began = time.perf_counter()
     check(LONG_ANSWER, range(1, 7))
     yield (

@@ -9,7 +9,7 @@ fixtures marked `holdout` are left out, as in its baseline. Decisions of the map
 
 - Each fixture is a vault of its own; a page of the active source is a lesson, its file as it stands.
 - Each turn of the user is a prompt of one session, in order: a lesson is given once.
-- What a hook would inject, at most three lessons above the fitted floor, is what was injected.
+- What a hook would inject, at most three lessons above the floor, is what was injected.
 
 Its suites write-back and continuity need a memory that writes by itself; here a person reviews.
 """
@@ -30,7 +30,6 @@ from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import floor
 from vault_index.vault import open_vault
 
 SUITES = ("know-to-ask", "push")
@@ -59,7 +58,6 @@ def turns(fixture: dict[str, Any], gold: dict[str, Any], folder: Path) -> Iterat
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(page["content"], "utf-8")
     reconcile.sync(vault)
-    floor.fit(vault)
     given: dict[str, None] = {}
     for turn in fixture["turns"]:
         if turn["role"] != "user":

@@ -45,13 +45,11 @@ def main() -> None:
         download.fetch(Path(os.environ["LESSONS_HOME"]))
         vault = instruments.eval_vault(Path(scratch) / "eval")
         reconcile.sync(vault)  # a copy that was made elsewhere has no index of its own
-        if failures.load(vault) is None:
-            failures.fit(vault)
         list(instruments.shown(measure(vault, 12 if options.short else 60)))
 
 
 def measure(vault: Vault, count: int) -> Iterator[Row]:
-    """Return the rows of the table, for an indexed vault whose floor for failures is fitted."""
+    """Return the rows of the table, for an indexed vault."""
     kinds = _failures(vault, count)
     bare: list[float] = []
     hooks: dict[str, list[float]] = {WITH: [], WITHOUT: []}

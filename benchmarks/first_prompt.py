@@ -196,7 +196,6 @@ def _without_model(vault: Vault, scratch: Path) -> tuple[Vault, dict[str, str]]:
     with _environment(environ):
         copy = open_vault(root)
         reconcile.sync(copy)
-        floor.fit(copy)
         return copy, environ
 
 

@@ -36,7 +36,7 @@ from vault_index.files import stamp_of
 from vault_index.index import reconcile, rows
 from vault_index.lesson import parse
 from vault_index.lesson.file import hash_of, hash_of_file
-from vault_index.search import floor, query
+from vault_index.search import query
 from vault_index.store import manifest
 from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault
@@ -148,7 +148,6 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
     )
     yield "tables loaded for searches, s", _seconds(lambda: current.load_tables(vault))
     yield "a search, ms", _milliseconds(lambda n: query.find(vault, _words(n), k=3))
-    yield "the floor fitted, s", _seconds(lambda: floor.fit(vault))
     yield from _engines(table.index, count)
 
 

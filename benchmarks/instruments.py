@@ -17,7 +17,7 @@ from typing import Any
 from vault_index.edit import add, init
 from vault_index.hotpath import protocol
 from vault_index.index import reconcile
-from vault_index.search import evaluate, floor
+from vault_index.search import evaluate
 from vault_index.store import manifest
 from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault
@@ -112,7 +112,6 @@ def unlike_a_rebuild(vault: Vault) -> int:
     there = _rows(vault)
     reconcile.rebuild(vault)
     rebuilt = _rows(vault)
-    floor.fit(vault)
     return sum(not _alike(there.get(id), rebuilt.get(id)) for id in there.keys() | rebuilt.keys())
 
 
@@ -163,6 +162,5 @@ def eval_vault(root: Path) -> Vault:
     vault = open_vault(root)
     add.from_json_lines(vault, evaluate.read_lines(EVAL / "lessons.jsonl"))
     reconcile.sync(vault)
-    floor.fit(vault)
     commit(vault)
     return vault

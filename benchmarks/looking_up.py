@@ -36,7 +36,8 @@ from vault_index.hotpath import protocol
 from vault_index.index import reconcile
 from vault_index.learn.skills import build
 from vault_index.lesson.file import hash_of, hash_of_file
-from vault_index.search import evaluate, floor
+from vault_index.search import evaluate
+from vault_index.search.measuring import quantile
 from vault_index.store import injections, manifest
 from vault_index.store.injections import Given, Record
 from vault_index.store.lance import Table
@@ -114,7 +115,7 @@ def entries(scratch: Path, count: int) -> Iterator[Row]:
                 at_once = list(threads.map(ask, range(CLIENTS * ASKED)))
             base = _python()
             for how, times in (("one client", alone), (f"{CLIENTS} at once", at_once)):
-                p90 = floor.quantile(times, 0.9)
+                p90 = quantile(times, 0.9)
                 yield f"{count:,} entries, {name}, {how}: p50", statistics.median(times), "ms"
                 yield f"{count:,} entries, {name}, {how}: p90", p90, "ms"
                 yield "  as a multiple of python -c pass", p90 / 1000 / base, "x"
@@ -171,7 +172,6 @@ def _many(root: Path, count: int) -> tuple[Vault, list[str]]:
     manifest.save(table.index, changed)
     reconcile.sync(vault)
     assert vault.open_index().lessons == count
-    floor.fit(vault)
     return vault, prompts
 
 

@@ -27,7 +27,6 @@ from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.hotpath import protocol
 from vault_index.index import reconcile
-from vault_index.search import floor
 from vault_index.vault import Vault, open_vault
 
 SERVERS = 10
@@ -158,7 +157,6 @@ def many(root: Path, count: int = 10_000) -> Vault:
 
 def _indexed(vault: Vault) -> Vault:
     reconcile.sync(vault)
-    floor.fit(vault)
     return vault
 
 

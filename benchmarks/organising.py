@@ -29,7 +29,8 @@ from vault_index.embed import download
 from vault_index.index import classifier, reconcile
 from vault_index.lesson.category import DEFAULT_TAXONOMY, UNCATEGORIZED, slugify
 from vault_index.recall import select
-from vault_index.search import documents, evaluate, floor
+from vault_index.search import documents, evaluate
+from vault_index.search.measuring import quantile
 from vault_index.search.query import find
 from vault_index.store.filters import WHOLE
 from vault_index.vault import Vault, open_vault
@@ -195,8 +196,8 @@ def filters(scratch: Path) -> Iterator[Row]:
     times: dict[str, float] = {}
     for name, only in (("all", []), ("a branch of 1%", ["rare"]), ("one of half", ["half"])):
         asked = [_timed(vault, query, only) for query in prompts]
-        times[name] = floor.quantile(asked, 0.9)
-        yield f"query in {name}, p50", floor.quantile(asked, 0.5), "ms"
+        times[name] = quantile(asked, 0.9)
+        yield f"query in {name}, p50", quantile(asked, 0.5), "ms"
         yield f"query in {name}, p90", times[name], "ms"
     yield "p90 of 1% as a multiple of all", times["a branch of 1%"] / times["all"], "x"
     full = [len(find(vault, query, 100, ["rare"])) for query in prompts]
@@ -228,7 +229,7 @@ def names(scratch: Path) -> Iterator[Row]:
             times.append(1000 * (time.perf_counter() - began))
             right += best.title == name["title"] and best.likeness >= documents.MIN_LIKENESS
         yield f"names {half}: right of 30", right, ""
-    yield "a name resolved, p50", floor.quantile(times, 0.5), "ms"
+    yield "a name resolved, p50", quantile(times, 0.5), "ms"
 
 
 def skills(scratch: Path) -> Iterator[Row]:
@@ -240,9 +241,6 @@ def skills(scratch: Path) -> Iterator[Row]:
         says = f"name: {one['name']}\ndescription: {json.dumps(one['description'])}"
         file.write_text(f"---\n{says}\n---\n{one['body']}\n")
     reconcile.sync(vault)
-    began = time.perf_counter()
-    yield "floor of the skills", floor.fit(vault).skills, ""
-    yield "fit both floors", time.perf_counter() - began, "s"
     counts: Counter[str] = Counter()
     for one in _labelled("skill_prompts.jsonl"):
         suggested = [hit.title for hit in select.for_prompt(vault, one["prompt"]).skills]

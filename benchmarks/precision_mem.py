@@ -9,8 +9,8 @@ changed but its list of providers, in a copy. Decisions of the mapping:
 
 - A belief is a lesson: the text that the harness sends, with the first word, its name, as the title.
 - A scope of a user is a vault, as a project of a team is: hooks search one vault.
-- `/search` returns what a hook would inject for the query, at most three lessons above the fitted floor,
-  and not the twenty that it may return. The floor is fitted after each change, as a watcher does.
+- `/search` returns what a hook would inject for the query, at most three lessons above the floor,
+  and not the twenty that it may return.
 - Aliases are words in the text. Nobody teaches anything, and no belief is a rule.
 """
 
@@ -35,7 +35,6 @@ from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import floor
 from vault_index.vault import Vault, open_vault
 
 NAME = "lessons"
@@ -84,7 +83,6 @@ class Memory:
         if vault.root in self._changed:
             self._changed.remove(vault.root)
             reconcile.sync(vault)
-            floor.fit(vault)
         return [hit.lesson_id for hit in select.for_prompt(vault, query).hits]
 
     def _root(self, user: str, scope: str) -> Path:

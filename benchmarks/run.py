@@ -31,9 +31,11 @@ from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import reconcile
 from vault_index.lesson import parse
-from vault_index.search import entries, evaluate, floor
+from vault_index.search import entries, evaluate
 from vault_index.search.evaluate import LabelledPrompt
+from vault_index.search.measuring import quantile
 from vault_index.search.query import find
+from vault_index.text import foreign
 from vault_index.vault import Vault, open_vault
 
 REPO = Path(__file__).resolve().parent.parent
@@ -68,9 +70,6 @@ def measure(scratch: Path, short: bool) -> Iterator[Row]:
     yield "lessons", stats.added, ""
     yield "index from nothing", took(), "s"
     yield "index throughput", stats.embedded / took(), "passages/s"
-    with _timed() as took:
-        floor.fit(vault)
-    yield "fit the floor", took(), "s"
     yield "reconcile, nothing changed", _reconcile(vault), "s"
     changed = vault.lessons_dir / vault.files()[0][0].path
     changed.write_text(changed.read_text("utf-8") + "\nzyzzyva\n", "utf-8")
@@ -114,8 +113,8 @@ def _vault(root: Path) -> tuple[Vault, list[LabelledPrompt]]:
         for lesson in lessons
         for prompt in lesson.fires_on
     ]
-    foreign = floor.foreign_prompts()
-    return vault, prompts + [LabelledPrompt(prompt, frozenset(), "foreign") for prompt in foreign]
+    others = foreign.prompts()
+    return vault, prompts + [LabelledPrompt(prompt, frozenset(), "foreign") for prompt in others]
 
 
 def _reconcile(vault: Vault) -> float:
@@ -132,7 +131,7 @@ def _queries(vault: Vault, queries: list[str]) -> Iterator[Row]:
             find(vault, query, k=3)
         times.append(1000 * took())
     yield "query in process, p50", statistics.median(times), "ms"
-    yield "query in process, p90", floor.quantile(times, 0.9), "ms"
+    yield "query in process, p90", quantile(times, 0.9), "ms"
 
 
 def _quality(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
@@ -203,7 +202,6 @@ def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
             if path not in kept:
                 (vault.lessons_dir / path).unlink(missing_ok=True)
         reconcile.sync(vault)
-        floor.fit(vault)
         there = {entry.id for entry in entries.entries(vault)}
         figures = evaluate.measure(vault, [_narrowed(one, there) for one in prompts])
         orphans = [one for one in prompts if one.relevant and not one.relevant & there]

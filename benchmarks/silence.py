@@ -26,7 +26,7 @@ from typing import Any
 from vault_index.edit import add, init
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
-from vault_index.search import evaluate, failures, floor
+from vault_index.search import evaluate
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 
@@ -82,8 +82,6 @@ def measured(
         vault = open_vault(scratch)
         add.from_json_lines(vault, list(enumerate(kept, start=1)))
         reconcile.sync(vault)
-        floor.fit(vault)
-        failures.fit(vault)
         vault.open_index().store.load(warm=True)
         for file, prompts in asked.items():
             kinds: Kinds = defaultdict(list)

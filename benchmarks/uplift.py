@@ -141,7 +141,7 @@ def carry_out(
     _call(LESSONS, "index", cwd=vault, env=world)
     _call("git", "init", "-q", cwd=repository, env=world)
     if run.arm == LINES:
-        _only_lines(vault)
+        _write(vault / "lessons" / "vault.toml", "prompt_lessons = 0\n")
     if run.arm in (HOOKS, LINES):
         _call(LESSONS, "install", agent, "--project", cwd=repository, env=world)
     if run.arm == PASTED:
@@ -170,14 +170,6 @@ def carry_out(
         ["sh", "-c", run.task["check"]], cwd=repository, capture_output=True, check=False
     )
     return {"passed": passed.returncode == 0, "ended": bool(said), "dollars": _dollars(said)}
-
-
-def _only_lines(vault: Path) -> None:
-    """Raise the floors of a vault so that no lesson comes whole."""
-    for file in (vault / ".vault_index").glob("*/floor.json"):
-        file.write_text(
-            json.dumps(json.loads(file.read_text()) | {"whole": 9.0, "whole_text": 9.0})
-        )
 
 
 def _write(file: Path, text: str) -> Path:

@@ -33,8 +33,8 @@ from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.hotpath import protocol, start
 from vault_index.index import reconcile
-from vault_index.search import evaluate, floor
-from vault_index.search.floor import quantile
+from vault_index.search import evaluate
+from vault_index.search.measuring import quantile
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -44,7 +44,6 @@ MANY = 10_000
 def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
     """Return the watcher's rows of the table, for an indexed vault that may be changed."""
     instruments.commit(vault)
-    # with the floors: else the watcher has them fitted, beside the hooks that are timed
     here.bring_up_to_date(vault, silent, silent)
     yield from starting(vault, prompts, 2 if short else 10)
     with instruments.watched(vault):
@@ -352,7 +351,6 @@ def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
     began = time.monotonic()
     reconcile.sync(vault)
     yield f"index {MANY} short lessons from nothing", time.monotonic() - began, "s"
-    floor.fit(vault)
     with instruments.watched(vault):
         for what, figure, unit in warm_hook(vault, prompts, 200):
             yield f"{MANY} lessons: {what}", figure, unit

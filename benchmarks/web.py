@@ -28,7 +28,9 @@ from typing import Any
 from benchmarks.instruments import EVAL, LESSONS, REPO, Row, shown
 from vault_index.edit import add, init
 from vault_index.index import reconcile
-from vault_index.search import evaluate, floor
+from vault_index.search import evaluate
+from vault_index.search.measuring import quantile
+from vault_index.text import foreign
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -63,7 +65,7 @@ def measure(vault: Vault, clients: int, seconds: float) -> Iterator[Row]:
     yield "failed", failed, ""
     yield "requests a second", len(times) / seconds, ""
     for share in (0.5, 0.9, 0.99, 1.0):
-        figure = floor.quantile(times, share)
+        figure = quantile(times, share)
         yield f"p{100 * share:.0f}", 1000 * figure, "ms"
         yield f"p{100 * share:.0f} as a multiple of python -c pass", figure / start, "x"
     yield "load of the machine after", os.getloadavg()[0], ""
@@ -82,7 +84,6 @@ def many_lessons(root: Path) -> Vault:
         lines.append((number + 1, {**note, "id": f"{note['id']}-{again}", "text": text}))
     add.from_json_lines(vault, lines)
     reconcile.sync(vault)
-    floor.fit(vault)
     return vault
 
 
@@ -164,7 +165,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
 def _prompts() -> list[str]:
     if (EVAL / "queries.jsonl").is_file():
         return [prompt.query for prompt in evaluate.load(EVAL / "queries.jsonl")]
-    return list(floor.foreign_prompts())
+    return foreign.prompts()
 
 
 def _notes() -> Iterator[dict[str, Any]]:

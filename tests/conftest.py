@@ -13,13 +13,13 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.support import claude_code, few_prompts, three_lessons
+from tests.support import claude_code, three_lessons
 from tests.support.commands import run
 from tests.support.files import write
 from tests.support.homes import GIT_OF_TESTS, add_model, at_home, locked, make_home, shared_folder
 from tests.support.indexed import copy_of, full_text_vault, with_words
 from tests.support.messages_api import MessagesApi
-from tests.support.places import REPO, TESTS
+from tests.support.places import REPO
 from tests.support.serving import Answering, Serving, answering, serving
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from vault_index.edit import init
@@ -74,12 +74,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fit floors to few prompts before the fixtures of a test, unless a floor decides its result."""
-    few_prompts.fit(item.get_closest_marker("floor") is None)
-
-
 def _slow_first(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
     """Order tests so that each worker's share begins with slow ones and ends with quick ones.
 
@@ -114,10 +108,6 @@ def model_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir(exist_ok=True)
     with locked(home):
         run("lessons", "model", "fetch", cwd=home, env=at_home(home), timeout=300)
-        if not (home / "vectors.sqlite3").exists():  # those of the prompts that no lesson answers
-            run("lessons", "init", "vault", cwd=home, env=at_home(home))
-            with few_prompts.all_of_them():
-                run("lessons", "index", cwd=home / "vault", env=at_home(home))
     return home
 
 
@@ -133,8 +123,7 @@ def home_with_repository(tmp_path_factory: pytest.TempPathFactory, model_home: P
         if not (home / "team").exists():
             add_model(make_home(home), model_home)
             shutil.copytree(REPOSITORY / "lessons", home / "making" / "lessons")
-            with few_prompts.all_of_them():
-                run("lessons", "index", cwd=home / "making", env=at_home(home))
+            run("lessons", "index", cwd=home / "making", env=at_home(home))
             (home / "making").rename(home / "team")
     return home
 
@@ -221,7 +210,6 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")  # tests of the watcher start their own
     for name in NO_HURRY:
         monkeypatch.setenv(name, "60000")
-    monkeypatch.setenv("PYTHONPATH", str(TESTS / "support" / "processes"))
     return home
 
 

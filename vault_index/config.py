@@ -122,7 +122,7 @@ class Config:
     )
     ollama_model: str = "nomic-embed-text"  # the embedding model of Ollama
     ollama_host: str = "127.0.0.1:11434"  # the address of Ollama
-    prompt_lessons: int = 3  # lessons per prompt, at most
+    prompt_lessons: int = 3  # lessons per prompt, at most; 0: lines only
     prompt_skills: int = 1  # skills per prompt, at most; 0 switches them off
     prompt_tokens: int = 600  # tokens per prompt, at most; a token is 4 characters
     session_lessons: int = 8  # lessons at the start of a session, at most
@@ -130,7 +130,7 @@ class Config:
     session_sources: Texts = ("startup", "clear", "compact")  # which session starts get lessons
     receipt: bool = True  # you see the titles of the lessons that a prompt got
     pointers: bool = True  # a lesson that may help comes as a line
-    floor: float | None = None  # score below which hooks are silent; unset: fitted to the vault
+    floor: float | None = None  # score below which hooks are silent; unset: two, of the embedder
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
     trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last
     watch: WatchTable = WatchTable()

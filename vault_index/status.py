@@ -14,7 +14,7 @@ from vault_index.embed import download
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import index_files
 from vault_index.lesson import category
-from vault_index.search import entries, evidence, floor
+from vault_index.search import entries, floor
 from vault_index.store import injections, manifest
 from vault_index.text.quote import without_key
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The index of a vault; of one that cannot be opened the `error`. No floor is fitted at first."""
+    """The index of a vault; of one that cannot be opened the `error`.
+
+    The floors are of words alone where there are no vectors, and until those of the embedder are
+    measured: then it `waits_for` them.
+    """
 
     embedder: str = ""
     files: int = 0
@@ -32,9 +36,8 @@ class IndexState:
     age_seconds: int = 0
     floor: float | None = None
     line_floor: float | None = None
-    passed: float | None = None  # the share of prompts on the vault's subjects
-    least_lessons: int = evidence.SMALL  # from which on that share is known
-    passed_foreign: float | None = None
+    by_words: bool = False
+    waits_for: str = ""  # the name of the embedder
     error: str = ""
 
 
@@ -135,8 +138,9 @@ def _index(vault: Vault) -> IndexState:
     except VaultError as error:
         return IndexState(error=f"{error.message}; {error.hint}")
     whole = opened.store.index.rglob("*")
-    text_only = opened.embedder == manifest.NO_EMBEDDER
-    floors, found = floor.in_force(vault, text_only=text_only), floor.fit_of(vault)
+    unmeasured = floor.is_unmeasured(vault)
+    by_words = unmeasured or opened.embedder == manifest.NO_EMBEDDER
+    floors = floor.in_force(vault, text_only=by_words)
     return IndexState(
         embedder=opened.embedder,
         files=opened.files,
@@ -144,6 +148,6 @@ def _index(vault: Vault) -> IndexState:
         age_seconds=round(time.time() - manifest.written(opened.store.index)),
         floor=floors.whole if floors else None,
         line_floor=floors.line if floors else None,
-        passed=floor.PASSING.whole if found and found.titles else None,
-        passed_foreign=floor.PASSING_FOREIGN.whole if found else None,
+        by_words=by_words,
+        waits_for=opened.embedder if unmeasured else "",
     )

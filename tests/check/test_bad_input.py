@@ -54,11 +54,8 @@ def as_ordinary_user(*command: str, cwd: Path) -> Ran:
 
 
 def quickly_indexed(make_vault: MakeVault) -> Vault:
-    """Make the index of two lessons in this process; its floor is a guess."""
-    vault = make_vault({"a.md": HEAP, "b.md": LOCK}, indexed=True)
-    guess = {"vectors": 0.1, "full_text": 0.01, "lessons": 2, "prompts": 1}
-    write(vault.open_index().store.index / "floor.json", json.dumps(guess))
-    return vault
+    """Make the index of two lessons in this process."""
+    return make_vault({"a.md": HEAP, "b.md": LOCK}, indexed=True)
 
 
 def found(vault: Vault, query: str) -> list[str]:
@@ -152,7 +149,6 @@ def test_a_read_only_vault_answers_from_the_index_it_has(make_vault: MakeVault) 
     assert found(vault, "pipe") == ["c"]
 
 
-@pytest.mark.floor
 def test_a_read_only_vault_has_its_index_in_the_users_folder(
     make_vault: MakeVault, own_world: Path
 ) -> None:

@@ -118,7 +118,6 @@ def test_no_escape_where_none_is_wanted(
 # where hooks would be silent
 
 
-@pytest.mark.floor
 @pytest.mark.slow
 def test_search_marks_where_hooks_would_be_silent(
     team: Vault, monkeypatch: pytest.MonkeyPatch

@@ -106,10 +106,7 @@ def printed(command: str, vault: Vault) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.floor] if name in ("eval", "review", "teach") else [])
-        for name in COMMANDS  # those three show the floor
-    ],
+    COMMANDS,
 )
 def test_a_command_prints_what_its_transcript_says(
     team: Vault, name: str, request: pytest.FixtureRequest

@@ -95,7 +95,7 @@ def embedder_line(root: Path) -> str:
 
 @pytest.mark.slow
 def test_the_first_prompt_is_answered_by_full_text(team: Vault, record: Path, hub: Hub) -> None:
-    """Before a floor was fitted, and while the model is not there."""
+    """While the model is not there."""
     reconcile.sync(team)
     assert "node-heap.md" in Hook(team, AUTOSTART).answer()
     assert by(team) == ["watcher"]
@@ -106,7 +106,7 @@ def test_the_watcher_indexes_at_once_and_tries_once_an_hour(
     team: Vault, record: Path, hub: Hub
 ) -> None:
     with watched(team):
-        soon(lambda: team.index_dir.glob("*/floor.json") and record.exists(), seconds=120)
+        soon(lambda: any(team.index_dir.glob("*/manifest.json")) and record.exists(), seconds=120)
         soon(lambda: "could not be fetched" in record.read_text(), seconds=120)
         asked = hub.asked
         assert asked > 0

@@ -172,7 +172,7 @@ def test_a_quick_pass_leaves_to_a_full_one_what_can_wait(filed: Vault) -> None:
     change_all(filed)
     stats = reconcile.at_once(filed, full=False)
     assert (stats.changed, stats.added, stats.skills) == (1, 1, 2)
-    assert stale(filed) == {"categories", "text index", "places"}
+    assert stale(filed) == {"categories", "text index", "words", "places"}
     assert stats.owes
     assert reconcile.at_once(filed, full=False).owes, "whoever saved it"
     assert entries.entry(filed, "development/c").title == "New"

@@ -33,7 +33,7 @@ def add_skill(folder: Path, name: str, description: str, **keys: object) -> Path
 
 @pytest.fixture
 def team(make_vault: MakeVault, with_model: Path, shelves: Path, tmp_path: Path) -> Vault:
-    """A vault with a lesson on reviews and a skill for them, the real model, floors fitted."""
+    """A vault with a lesson on reviews and a skill for them, the real model."""
 
     def make() -> Vault:
         about = "When reviewing PRs, always check for missing tests and a changelog line."

@@ -188,9 +188,8 @@ def test_a_line_at_a_prompt_leads_the_agent_to_the_lesson(
 ) -> None:
     """The agent is told a title, reads the lesson by MCP, and the person sees what came."""
     run("lessons", "index", cwd=team.root, env={"LESSONS_EMBEDDER": "none"})
-    for file in team.index_dir.glob("*/floor.json"):  # no lesson reaches the upper floor
-        floors = json.loads(file.read_text()) | {"whole": 9.0, "whole_text": 9.0}
-        file.write_text(json.dumps(floors))
+    with (team.lessons_dir / "vault.toml").open("a") as settings:
+        settings.write("\nprompt_lessons = 0\n")
     read = f"{SERVER}__learn_get"
     api.answer = model_that_calls({HEAP: [(read, {"id": "devops/ci-cd/node-heap"})]})
     install_plugin(claude, world, team.root)

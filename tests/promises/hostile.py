@@ -30,7 +30,7 @@ def decoy(folder: Path) -> Path:
             os.utime(folder / name / "mine.txt", (1, 1))
         else:
             write(folder / name, f"{name} of mine\n" * 100)
-    for name in ("manifest.json", "floor.json", "dirty.json"):
+    for name in ("manifest.json", "words.json", "dirty.json"):
         write(folder / OLD_INDEX / name, "{}")
         os.utime(folder / OLD_INDEX / name, (1, 1))
     write(folder / "docs" / "old.txt", "an old letter\n")

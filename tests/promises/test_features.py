@@ -45,7 +45,6 @@ class Out:
 
 sys.meta_path.insert(0, Out())
 from click.testing import CliRunner
-from tests.support import few_prompts
 from vault_index.entrypoints.cli import main
 from vault_index.recall import respond
 from vault_index.store.injections import Event
@@ -58,7 +57,6 @@ def run(*words):
     return done.output
 
 
-few_prompts.fit(True)
 run("init", "team")
 os.chdir("team")
 lesson = Path("lessons/heap.md")

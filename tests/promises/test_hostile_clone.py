@@ -247,7 +247,7 @@ def test_an_index_of_our_own_with_something_in_the_place_of_our_names(
     every = kinds("link", "pipe", "second name", "socket", "dangling")
     ours = ("owner", "current", *free)
     hostile.names(root / ".vault_index", world.decoy, every, but=ours)
-    inside = ("floor.json", "dirty.json") if free else ("floor.json", "manifest.json")
+    inside = ("words.json", "dirty.json") if free else ("words.json", "manifest.json")
     hostile.names(current, world.decoy / hostile.OLD_INDEX, every, some=inside)
     (current / "lessons.lance" / "data" / "more.lance").symlink_to(world.decoy / "authorized_keys")
     before = picture(world.decoy)

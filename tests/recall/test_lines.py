@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
+from tests.support.floors import set_floors
 from tests.support.given import records
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.recall.respond import for_failure, respond
-from vault_index.search import duplicates, evidence, failures, floor
-from vault_index.search.floor import Fitted
+from vault_index.search import duplicates
 from vault_index.store.injections import Event, Record
 from vault_index.text import failure
 from vault_index.vault import Vault
@@ -34,9 +32,8 @@ LINE = "- Postgres alter table: Alter table waits for a lock and blocks the migr
 def with_floors(vault: Vault, whole: float, line: float) -> Vault:
     """Index a vault with word vectors, and say from which evidence on a lesson comes, and its line."""
     vault.embedder = WordEmbedder(dimension=512)
+    set_floors(vault, whole, line)
     reconcile.sync(vault)
-    evidence.count(vault, ["an other prompt"])
-    evidence.keep(vault, "floor.json", Fitted(whole, line, whole, line, len(FILES), 0))
     return vault
 
 
@@ -68,38 +65,20 @@ def test_between_the_floors_a_line_comes_once_and_the_lesson_may_follow(
     assert prompted(vault)[0] == {}
 
 
+def test_whoever_wants_no_whole_lessons_gets_lines(make_vault: MakeVault) -> None:
+    vault = with_floors(make_vault(FILES | {"vault.toml": "prompt_lessons = 0\n"}), 0.1, 0.1)
+    answer, record = prompted(vault)
+    assert LINE in answer["hookSpecificOutput"]["additionalContext"]
+    assert [(each.lesson, each.form) for each in record.given] == [("lock", "line")]
+
+
 def test_at_a_failure_one_line_comes(make_vault: MakeVault) -> None:
     vault = with_floors(make_vault(FILES), 9.0, 0.1)
-    found = failures.fit(vault)
-    evidence.keep(vault, "failures.json", replace(found, whole=9.0, line=0.1))
     failed = failure.read("psql", "ERROR: alter table waits for a lock and blocks")
     given = for_failure(vault, failed)
     assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("lock", True)]
     assert LINE in given.text
     assert not for_failure(vault, failed, pointed=["lock"]).text
-
-
-@pytest.mark.slow
-@pytest.mark.floor
-def test_a_vault_of_twenty_fits_its_floors_by_leaving_one_out(
-    make_vault: MakeVault, with_model: Path
-) -> None:
-    subjects = "alpha beta gamma delta omega sigma kappa lambda theta zeta".split()
-    files = {
-        f"{name}{number}.md": lesson_text(
-            f"Deploy the {name} service to region {number}",
-            f"Run the {name} pipeline of region {number}, then check its dashboard.",
-        )
-        for name in subjects
-        for number in (1, 2)
-    }
-    vault = make_vault(files, indexed=True)
-    found = floor.fit(vault)
-    assert found.titles == 20
-    assert found.whole >= found.line > 0
-    assert not select.for_prompt(vault, "deploy the epsilon service to region 7").hits[:1] or all(
-        hit.as_line for hit in select.for_prompt(vault, "deploy the epsilon service").hits
-    )
 
 
 @pytest.mark.parametrize(

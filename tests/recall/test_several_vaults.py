@@ -16,7 +16,7 @@ from vault_index.api import learn, search
 from vault_index.edit import init
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
-from vault_index.search import above, failures
+from vault_index.search import above
 from vault_index.search.hit import Query
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
@@ -157,7 +157,6 @@ def test_a_failure_gets_the_lesson_of_the_team_unless_ours_is_silent(tmp_path: P
     assert [hit.lesson_id for hit in told.hits] == ["ci/ours"]
     write(project / "lessons" / "ci" / "ours.md", silent)
     reconcile.sync(open_vault(project))
-    failures.fit(open_vault(project))
     assert not respond.for_failure(open_vault(project), FAILURE).hits
 
 

@@ -10,10 +10,9 @@ import pytest
 
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
+from tests.support.floors import set_floors
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import evidence
-from vault_index.search.floor import Fitted
 from vault_index.store.lance import LanceTable
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import current
@@ -40,9 +39,8 @@ PROMPTS = (
 def vault(make_vault: MakeVault) -> Vault:
     vault = make_vault(FILES)
     vault.embedder = WordEmbedder(dimension=512)
+    set_floors(vault, 0.6, 0.3)
     reconcile.sync(vault)
-    evidence.count(vault, ["an other prompt"])
-    evidence.keep(vault, "floor.json", Fitted(0.6, 0.3, 0.6, 0.3, len(FILES), 0))
     return vault
 
 

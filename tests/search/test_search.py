@@ -273,7 +273,6 @@ def test_an_embedder_that_changed_its_dimension(make_vault: MakeVault) -> None:
 ISA_MARGIN = 0.04
 
 
-@pytest.mark.floor
 @pytest.mark.slow
 def test_every_lesson_here_answers_its_own_prompts(
     tmp_path: Path, with_model: Path, home_with_repository: Path
@@ -283,7 +282,7 @@ def test_every_lesson_here_answers_its_own_prompts(
     run("git", "init", "-q", cwd=vault.root)
     stats = reconcile.sync(vault)
     assert stats.problems == []
-    least = floor.fit(vault).whole
+    least = floor.BUILT_IN.prompts.whole
     rows = vault.open_index().store.rows(["is_whole", "lesson_id", "fires_on", "silent_on"])
     lessons = [row for row in rows if row["is_whole"]]
     assert len(lessons) >= 50

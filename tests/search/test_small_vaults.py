@@ -9,7 +9,7 @@ import pytest
 from tests.support.files import MakeVault, lesson_text
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import floor, query
+from vault_index.search import query
 from vault_index.search.hit import Query
 from vault_index.vault import Vault
 
@@ -46,8 +46,6 @@ def assert_quiet(vault: Vault) -> None:
 
 def test_by_words_alone_it_needs_two_of_the_prompt(without_model: Vault) -> None:
     reconcile.sync(without_model)
-    assert_quiet(without_model)  # before a floor is fitted
-    floor.fit(without_model)
     assert_quiet(without_model)
     found = query.run(without_model, Query(OTHERS[0])).hits
     assert [hit.lesson_id for hit in found] == ["ops/vpn"]  # a search still finds it
@@ -61,12 +59,8 @@ def test_without_an_index_too(without_model: Vault) -> None:
 
 
 @pytest.mark.slow
-def test_with_the_model_there_is_a_lowest_floor(make_vault: MakeVault, with_model: Path) -> None:
+def test_with_the_model_too(make_vault: MakeVault, with_model: Path) -> None:
     vault = make_vault({}, indexed=True)
-    floor.fit(vault)  # to nothing, as in a vault that was emptied
-    assert floor.in_force(vault) == floor.LOWEST
     (vault.lessons_dir / "vpn.md").write_text(VPN, encoding="utf-8")
     reconcile.sync(vault)
-    assert_quiet(vault)  # by the floor as it was
-    floor.fit(vault)
     assert_quiet(vault)

@@ -11,7 +11,7 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import with_words
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import floor, query
+from vault_index.search import query
 from vault_index.search.hit import Query
 from vault_index.vault import Vault, open_vault
 
@@ -38,7 +38,6 @@ def make_taught(make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> MakeT
             monkeypatch.setenv("LESSONS_EMBEDDER", "none")
             vault = open_vault(vault.root)
         reconcile.sync(vault)
-        floor.fit(vault)
         return vault
 
     return make
@@ -89,5 +88,4 @@ def test_a_prompt_of_a_file_of_sections_fires_the_best_of_them(make_vault: MakeV
         "## Lesson: How to run tests\n\nRun the tests with uv.\n"
     )
     vault = make_vault({"many.md": text}, words=True, indexed=True)
-    floor.fit(vault)
     assert injected(vault, PROMPT) == ["many#how-to-run-tests"]

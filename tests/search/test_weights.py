@@ -99,11 +99,11 @@ def test_what_is_less_like_the_query_is_no_hit(make_vault: MakeVault) -> None:
 @pytest.mark.slow
 def test_hooks_and_floors_go_by_the_sum_of_evidence(make_vault: MakeVault) -> None:
     plain = vault_with(make_vault)
-    before = floor.fit(plain), query.find(plain, "build memory heap", 2)
+    before = floor.in_force(plain), query.find(plain, "build memory heap", 2)
     write(plain.lessons_dir / "vault.toml", weights("0/0/0/1", 0.99))
     vault = open_vault(plain.root)
     with_words(vault)
-    assert (floor.fit(vault), query.find(vault, "build memory heap", 2)) == before
+    assert (floor.in_force(vault), query.find(vault, "build memory heap", 2)) == before
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,10 +39,9 @@ def at_home(home: Path) -> dict[str, str]:
 
 
 def add_model(home: Path, model_home: Path) -> None:
-    """Add the real model to a user's folder, and the vectors that are known there."""
+    """Add the real model to a user's folder, from the one that has it."""
     (home / "models" / ".fetch-failed").unlink()
     (home / "models" / "minilm").symlink_to(model_home / "models" / "minilm")
-    shutil.copy(model_home / "vectors.sqlite3", home)
 
 
 def make_home(home: Path) -> Path:

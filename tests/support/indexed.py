@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import few_prompts
 from tests.support.embedders import WordEmbedder
 from tests.support.files import lesson_text, write
+from tests.support.floors import keep_floors
 from vault_index.edit import init
 from vault_index.index import reconcile
-from vault_index.search import entries, floor
+from vault_index.search import entries
 from vault_index.store import ownership
 from vault_index.store.schema import LESSONS
 from vault_index.vault import Vault, open_vault
@@ -30,6 +30,7 @@ def with_words(vault: Vault, embedder: WordEmbedder | None = None) -> WordEmbedd
     """Set the embedder of these tests for a vault; return it."""
     embedder = embedder or WordEmbedder()
     vault.embedder = embedder
+    keep_floors(vault)
     return embedder
 
 
@@ -47,7 +48,7 @@ def copy_of(shelf: Path, root: Path) -> Vault:
 
 
 def full_text_vault(root: Path, texts: Mapping[str, str | bytes]) -> Path:
-    """Make a vault with an index and floors for full text, to be copied by tests; return its root."""
+    """Make a vault with an index for full text, to be copied by tests; return its root."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LESSONS_EMBEDDER", "none")
         init(root)
@@ -55,7 +56,6 @@ def full_text_vault(root: Path, texts: Mapping[str, str | bytes]) -> Path:
             write(root / "lessons" / path, text)
         vault = open_vault(root)
         reconcile.sync(vault)
-        floor.fit(vault)
     return root
 
 
@@ -66,17 +66,15 @@ def kept_on(
 
     Without an `embedder` both take the embedder of their settings.
     """
-    shelf = shelf.with_name(shelf.name + os.environ[few_prompts.NAME])  # whose floor is another
     if not shelf.exists():
         first = make()
         if embedder:
             first.embedder = embedder
         reconcile.sync(first)
-        floor.fit(first)
         shutil.copytree(first.root, shelf)
     vault = copy_of(shelf, root)
     if embedder:
-        vault.embedder = embedder
+        with_words(vault, embedder)
     reconcile.sync(vault)  # the copies are other files
     return vault
 

@@ -18,7 +18,6 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.support import few_prompts
 from tests.support.commands import BIN
 from vault_index.entrypoints.guard import load_token
 from vault_index.entrypoints.web import server
@@ -134,8 +133,7 @@ def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving
 
 def _environ(home: Path) -> dict[str, str]:
     own = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
-    passed = {name: os.environ.get(name, "") for name in (few_prompts.NAME, "PYTHONPATH")}
-    return {"PATH": f"{BIN}:/usr/bin:/bin", **passed, **own}
+    return {"PATH": f"{BIN}:/usr/bin:/bin", **own}
 
 
 def tree_of(*folders: Path) -> Mapping[str, bytes]:

@@ -102,6 +102,25 @@ def log(vault: Vault) -> str:
 
 
 @pytest.mark.slow
+def test_saves_that_grow_a_vault_are_found_by_the_next_search(
+    make_vault: MakeVault, with_model: Path, tmp_path: Path
+) -> None:
+    """Nothing that follows from the number of lessons holds a save: from 20 to 32 of them."""
+    files = {f"old/{at}.md": lesson_text(f"Old {at}", f"Rule {at} of many.") for at in range(20)}
+    vault = make_vault(files, indexed=True)
+    try:
+        with watched(vault):
+            for number in range(12):
+                word = f"zyzzyva{number}"
+                write(vault.lessons_dir / f"new/{number}.md", lesson_text("New", f"Do {word}."))
+                found = run("lessons", "search", "--json", word, cwd=vault.root)
+                assert [hit["id"] for hit in found.json["hits"]][:1] == [f"new/{number}"]
+                assert "another process" not in found.err
+    finally:
+        launch.stop()
+
+
+@pytest.mark.slow
 def test_what_an_editor_saves_is_indexed_by_itself(team: Vault) -> None:
     with watched(team):
         for number, save in enumerate(STYLES):

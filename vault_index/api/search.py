@@ -190,7 +190,7 @@ def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "")
 
 
 def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Injection:
-    """Return the same for a failure; the index is brought up to date, the floor fitted if need be."""
+    """Return the same for a failure; the index is brought up to date."""
     from vault_index.recall import respond
 
     caller.index(vault, or_stale=True)

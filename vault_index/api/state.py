@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import features, status
+from vault_index.api.measuring import measure_embedder
 from vault_index.api.question import Caller, command
 from vault_index.config import Setting
 from vault_index.edit import InitResult, add, init
@@ -43,10 +44,13 @@ def index(
 
     `rebuild` builds a new one and swaps it in; `read_all` reads each file, however it looks from
     outside. Without `wait` nothing happens while another process is indexing, and without `fetch`
-    the model stays where it is.
+    the model stays where it is. The floors of an embedder are measured the first time.
     """
     options = {"rebuild": rebuild, "wait": wait, "fetch": fetch, "read_all": read_all}
-    return caller.index(vault, **options) or Stats()
+    stats = caller.index(vault, **options) or Stats()
+    if not stats.busy:
+        measure_embedder(vault, caller)
+    return stats
 
 
 @command
@@ -86,6 +90,7 @@ def measure(
     """
     prompts = evaluate.load(Path(queries), errors=errors)
     caller.index(vault)
+    measure_embedder(vault, caller)
     return evaluate.measure(vault, prompts, caller.progress_of("searching"), left_out=left_out)
 
 

@@ -172,8 +172,6 @@ def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
     results = query.run(vault, asked)
     floors = floor.in_force(vault, asked.text, text_only=bool(results.text_only))
     least = floors.line if floors else None
-    if floors is None and results.text_only:
-        least = floor.before_fit(vault.open_index().lessons)
     reach = [hit for hit in results.hits if hit.is_above(least)]
     return reach, [hit for hit in results.hits if not hit.is_above(least)]
 

@@ -1,4 +1,4 @@
-"""Answering in this process: the model is there, the index up to date, the floor fitted.
+"""Answering in this process: the model is there, the index up to date.
 
 A question would rather have an answer from the index as it is than none: where nothing can be written
 or embedded, and while another process takes long.
@@ -17,7 +17,7 @@ from vault_index.edit.add import write
 from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
 from vault_index.index import reconcile
-from vault_index.search import failures, floor, query
+from vault_index.search import query
 from vault_index.search.hit import LESSONS
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def bring_up_to_date(
     fetch: bool = True,
     read_all: bool = False,
 ) -> Stats:
-    """Fetch the model if it is missing, sync the index, fit the floor. Raises VaultError."""
+    """Fetch the model if it is missing, and sync the index. Raises VaultError."""
     if fetch:
         fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
@@ -87,8 +87,6 @@ def bring_up_to_date(
         on_note(f"warning: full text only: {stats.no_vectors}")
     if stats.shared:
         on_note(f"note: {stats.shared}; embedded here")
-    if not stats.busy and (floor.is_stale(vault) or failures.is_stale(vault)):
-        fit_floor(vault, on_progress)
     return stats
 
 
@@ -117,14 +115,6 @@ def up_to_date_or_stale(
     for problem in stats.problems:
         on_note(f"warning: {problem.path}:{problem.line}: {problem.message}")
     return stats
-
-
-def fit_floor(vault: Vault, on_progress: api.Progress) -> None:
-    """Fit the floors that are stale to the index as it is. Raises VaultError."""
-    if floor.is_stale(vault):
-        floor.fit(vault, partial(on_progress, "fitting the floor"))
-    if failures.is_stale(vault):
-        failures.fit(vault, partial(on_progress, "fitting the error floor"))
 
 
 def fetch_model(config: Config, on_note: Note) -> None:

@@ -23,7 +23,7 @@ _SETTINGS = """\
 # prompt_tokens = 600            # at most so many tokens a prompt (4 characters each)
 # token_budget = 2000            # at most so many tokens at the start of a session
 # session_sources = ["startup", "clear", "compact"]  # also: resume, fork
-# floor = 0.65                   # score below which nothing is injected; default: fitted
+# floor = 0.65                   # score below which nothing is injected; default: the model's
 # prompt_skills = 1              # at most so many skills suggested for a prompt; 0 for none
 
 # The categories this vault means to use, besides the ones its lessons have.

@@ -134,8 +134,9 @@ def _index(vault: Vault) -> Iterator[Trouble]:
             fix = f"rm {name}" if file.is_symlink() else f"chmod -R u+rwX {name}"
             fix = fix if file.exists() or file.is_symlink() else "rename it in UTF-8"
             yield Trouble("index", f"lessons/{skip.path}: {skip.reason}", fix)
-        if floor.in_force(vault, text_only=opened.embedder == manifest.NO_EMBEDDER) is None:
-            yield Trouble("index", "no floor is fitted, so hooks are silent", "lessons index")
+        if floor.is_unmeasured(vault):
+            what = f"the floors of {opened.embedder} are not measured yet, so words alone decide"
+            yield Trouble("index", what, "lessons index")
     except errors.ForeignIndexError:
         raise
     except errors.IndexStateError as error:

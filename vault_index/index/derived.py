@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.embed.cache import Shared, VectorCache
-from vault_index.index import classifier, skills
+from vault_index.index import classifier, skills, words
 from vault_index.lesson import category
 from vault_index.lesson.file import hash_of
 from vault_index.store import filters
@@ -169,6 +169,7 @@ DERIVED = (
     Derived(CATEGORIES, _categories_are_stale, _classify),
     # have full text count words of old and new rows together
     _of_rows("text index", lambda sources: sources.lessons.fold()),
+    _of_rows("words", lambda sources: words.refresh(sources.lessons)),
     _of_rows("places", _write_places),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),
 )

@@ -183,12 +183,11 @@ def for_failure(
 
     `pointed` are the ids of lessons whose line the session received.
     """
-    floors: dict[str, float | None] = {}
+    floors: dict[str, float] = {}
 
     def search(name: str, vault: Vault) -> Injection:
         answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
-        least = answer.floors.line if vault.config.pointers else answer.floors.whole
-        floors[name] = least if least < float("inf") else None
+        floors[name] = answer.floors.line if vault.config.pointers else answer.floors.whole
         trusted = allowed.newest(vault, allowed.only(vault, answer.hits[:1]))
         reaching = trusted if answer.is_above else []
         if answer.is_line and vault.config.pointers:

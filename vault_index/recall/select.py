@@ -78,7 +78,8 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
         return Injection("", silent=reason)
     config = vault.config
     every, files = unindexed.find(vault, prompt, config.prompt_lessons + len(given))
-    least = floor.before_fit(files)
+    floors = floor.by_words(files)
+    least = floors.whole
     trusted = [hit for hit in allowed.only_trusted(vault, every) if hit.is_above(least)]
     hits = allowed.only_right(vault, trusted)
     wanted = _Wanted(config.prompt_lessons, given=given)
@@ -241,6 +242,9 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         results, floors = floor.lessons_above(vault, replace(asked, text=text))
         least = floors.line if wanted.lines else floors.whole
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
+        if not wanted.lessons:
+            lines = [replace(hit, as_line=True) for hit in results.hits]
+            results = replace(results, hits=lines)
         silenced += results.silenced
         nothing = nothing if results.is_understood else silence.OTHER_LANGUAGE
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]

@@ -177,10 +177,9 @@ def measure(
 
 def _floors(vault: Vault, *, of_failures: bool) -> Floors | None:
     text_only = query.embedder_for(vault, vault.open_index())[0] is None
-    if not of_failures:
-        return floor.in_force(vault, text_only=text_only)
-    fitted = failures.load(vault)
-    return fitted.floors(text_only=text_only) if fitted else None
+    if of_failures:
+        return floor.for_failures(vault, text_only=text_only)
+    return floor.in_force(vault, text_only=text_only)
 
 
 def _is_orphan(prompt: LabelledPrompt, ids: Set[str]) -> bool:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vault_index.embed.languages import TwoModels
 from vault_index.errors import EmbedderError, VaultError
-from vault_index.index import rows
+from vault_index.index import words
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category, identifiers
-from vault_index.lesson.file import hash_of
 from vault_index.search import documents, duplicates, entries, evidence, scoring, unindexed
 from vault_index.search.hit import (
     LESSONS,
@@ -78,9 +76,9 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
     why = f"less than {percent_of(least)}% like the query"
     used = injections.uses(vault.config.home, vault.root, [hit.lesson_id for hit in hits])
     most = max((used[hit.lesson_id] for hit in hits), default=0) or 1
-    near, words = _ranks([hit.cosine for hit in hits]), _ranks([hit.full_text for hit in hits])
+    near, matching = _ranks([hit.cosine for hit in hits]), _ranks([hit.full_text for hit in hits])
     ordered = []
-    for hit, by_cosine, by_words in zip(hits, near, words, strict=True):
+    for hit, by_cosine, by_words in zip(hits, near, matching, strict=True):
         terms = (
             1 / by_cosine,
             1 / by_words if hit.full_text else 0.0,
@@ -267,7 +265,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
             hits = [unindexed.only_by_own_words(text, hit, opened.lessons) for hit in hits]
         if table.schema is schema.SKILLS:
             return list(hits)
-        known, is_text = evidence.load(vault), vector is None
+        known, is_text = words.of(vault), vector is None
         weighed = evidence.weigh(known, text, hits, text_only=is_text, first=first)
         return [*weighed, *hits[len(weighed) :]]
 
@@ -390,25 +388,3 @@ def is_understood(vault: Vault, text: str) -> bool:
     """Whether the model was trained on the language of a query; else only words are evidence."""
     embedder, _ = embedder_for(vault, vault.open_index())
     return embedder is None or embedder.knows(searched(text))
-
-
-def kept_vectors(
-    vault: Vault, texts: Iterable[str], *, as_other: bool = False
-) -> dict[str, np.ndarray]:
-    """Return the vectors of queries, kept for all of the user's vaults; none without an embedder.
-
-    With `as_other` as of another language, for an embedder with a model for them.
-    """
-    by_hash = {hash_of(text): text for text in texts}
-
-    def make(embedder: Embedder, some: list[str]) -> Iterable[np.ndarray]:
-        if as_other and isinstance(embedder, TwoModels):
-            return embedder.embed_queries(some, as_other=True)
-        return embedder.embed_queries(some)
-
-    try:
-        recipe = "queries in other languages" if as_other else "queries"
-        vectors = rows.kept_vectors(vault, recipe, make, by_hash)
-    except EmbedderError:  # each search says why it has full text only
-        return {}
-    return {by_hash[key]: vector for key, vector in vectors.items()}

@@ -21,7 +21,7 @@ from vault_index.lesson.identifiers import Mark
 from vault_index.search.hit import Hit
 from vault_index.store import filters
 from vault_index.store.reader import Reader
-from vault_index.text.words import INDEX_STOP_WORDS, apart, says_nothing, words_of
+from vault_index.text.words import STOP_WORDS, apart, says_nothing, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -340,8 +340,6 @@ _NAMES = ("title", "aliases", "tags", "categories", "text")
 # The words of substance in a prompt: beside more of them an identifier is a smaller part of it.
 ABOUT_WORDS, PASSING_WORDS = 3, 4
 _WORD = re.compile(r"[^\W_][\w'-]*")
-# with what prompts say besides
-STOP_WORDS = INDEX_STOP_WORDS | {"get", "got", "please", "use", "using"}
 
 
 @dataclass(frozen=True, slots=True)

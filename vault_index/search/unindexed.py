@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 from vault_index.errors import LessonError
 from vault_index.index import diff, rows
 from vault_index.lesson import file, parse
-from vault_index.search import evidence
 from vault_index.search.hit import Hit
 from vault_index.search.scoring import weight_of
 from vault_index.store.schema import LessonRow
+from vault_index.text import foreign
 from vault_index.text.words import SMALL_WORDS, apart, searched_words, stem_of, words_of
 
 if TYPE_CHECKING:
@@ -55,13 +55,14 @@ def rarity(having: int, every: int) -> float:
 # subject that they do not answer and .005 of the others get one (.11 and .04 by two words), and .66 of
 # those that they answer (.86); in vaults of 10 it is .07 and .01 (.12 and .05), and .58 (.82).
 OWN_WORDS, OWN_WEIGHT = 2, 13.0
+SMALL = 20  # lessons: fewer say nothing of which words are rare
 COMMON_SHARE = 0.02  # of the foreign prompts: a word that more of them have weighs nothing
 _SAYS_NOTHING = frozenset(map(stem_of, SMALL_WORDS))
 
 
 @lru_cache(maxsize=1)
 def _in_prompts() -> tuple[Counter[str], int]:
-    prompts = evidence.foreign_prompts()
+    prompts = foreign.prompts()
     stems = ({*map(stem_of, searched_words(prompt))} for prompt in prompts)
     return Counter(stem for each in stems for stem in each), len(prompts)
 
@@ -80,7 +81,7 @@ def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
     weights = [
         math.log((every + 1) / (having[stem] + 0.5)) for stem in telling if not stem.isdigit()
     ]
-    is_large = lessons >= evidence.SMALL
+    is_large = lessons >= SMALL
     if len(telling) >= OWN_WORDS if is_large else sum(weights) >= OWN_WEIGHT:
         return hit
     return replace(hit, no_reason=hit.no_reason + hit.full_text)

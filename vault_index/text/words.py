@@ -34,6 +34,8 @@ INDEX_STOP_WORDS = frozenset(
     s t can will just don should now d ll m o re ve y ain aren couldn didn doesn hadn hasn haven isn ma
     mightn mustn needn shan shouldn wasn weren won wouldn""".split()
 )
+# with what prompts say besides
+STOP_WORDS = INDEX_STOP_WORDS | {"get", "got", "please", "use", "using"}
 # small words of German, Spanish, French, Italian, Portuguese and Dutch that are no English
 SMALL_WORDS = frozenset(
     """aber als auch auf aus bei bitte das dass dem den der des ein eine einem einen einer für ich

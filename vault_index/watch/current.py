@@ -28,11 +28,11 @@ import vault_index.api.search  # `api` would load it at the first prompt
 from vault_index import api, embed, files
 from vault_index.embed import Embedder, download
 from vault_index.errors import EmbedderError, IndexStateError, VaultError
-from vault_index.index import reconcile, skills
+from vault_index.index import reconcile, skills, words
 from vault_index.journal.journal import Journal
 from vault_index.recall import allowed
 from vault_index.recall.respond import respond
-from vault_index.search import above, evidence, failures, floor, query
+from vault_index.search import above, failures, floor, query
 from vault_index.store import injections
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault, stamp_settings
@@ -334,7 +334,7 @@ SAMPLE_CHARS = 200  # of a row, to search for
 
 
 def warm_up(vault: Vault, first: Callable[[], object] = lambda: None) -> None:
-    """Load the model, the tables, the floors and the modules that the first prompt needs.
+    """Load the model, the tables and the modules that the first prompt needs.
 
     `first` is done before the tables are opened, while the model loads. Raises IndexStateError without
     an index.
@@ -363,8 +363,7 @@ def load_tables(vault: Vault) -> None:
                     table.identified(SAMPLE, None)
     allowed.load(opened.store)
     failures.taught_lines(opened.store)
-    floor.in_force(vault)
-    evidence.load(vault)
+    words.of(vault)
 
 
 _loaded_above: WeakKeyDictionary[Vault, object] = WeakKeyDictionary()  # their tables
@@ -375,7 +374,7 @@ def take_in_above(vault: Vault) -> None:
     for _, other in above.opened(vault):
         with contextlib.suppress(VaultError):
             stats = reconcile.at_once(other, full=True)
-            if stats.pending or floor.is_stale(other) or failures.is_stale(other):
+            if stats.pending or floor.is_unmeasured(other):
                 launch.start_index(other)
             loaded = other.open_index().store
             if _loaded_above.get(other) is not loaded:

@@ -61,7 +61,6 @@ class Task(Enum):
     FULL_PASS = "take in what was saved, and do all that can wait"
     BACKGROUND_INDEX = "index in such a process, since there is much to do"
     REBUILD = "build a new index in such a process, since this one is damaged"
-    FIT_FLOOR = "fit the floor in such a process"
     FETCH_MODEL = "fetch the built-in model in such a process"
     REOPEN = "read the settings again, and open the embedder and the index that they name"
     TIDY = "clean old versions of the tables away"
@@ -116,7 +115,7 @@ class Passed:
 
     outcome: Outcome
     wrote: bool = False
-    floor_stale: bool = False
+    unmeasured: bool = False  # the floors of the embedder are to be measured
     owes: bool = False  # a full pass that has more to do of what can wait
     seconds: float = 0.0
     head: object = None
@@ -212,10 +211,7 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
     is_much = passed.outcome is Outcome.TOO_MUCH
     owed = max(OWED_SECONDS, passed.seconds / POLL_SHARE) if passed.owes else QUIET_SECONDS
     is_settled = full and not passed.owes
-    called_for = {
-        Task.BACKGROUND_INDEX: is_much,
-        Task.FIT_FLOOR: passed.floor_stale and not is_much,
-    }
+    called_for = {Task.BACKGROUND_INDEX: is_much or passed.unmeasured}
     return replace(
         swept,
         phase=Phase.DELEGATED if is_much else Phase.SETTLED if is_settled else Phase.CHANGED,

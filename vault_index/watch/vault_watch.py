@@ -1,9 +1,9 @@
 """One vault in the watcher: it reindexes on save and keeps everything that a search needs loaded.
 
 A loop in a thread: gather what happened, ask `schedule` what is due, do it. Questions are
-answered beside it (`CurrentVault`). Small changes are indexed here. Many at once, a rebuild and the floor
-are left to a `lessons index` of lower priority: the embedder's use of all processors and LanceDB's
-memory then belong to another process than the one that answers.
+answered beside it (`CurrentVault`). Small changes are indexed here. Many at once, a rebuild and measuring
+an embedder are left to a `lessons index` of lower priority: the embedder's use of all processors and
+LanceDB's memory then belong to another process than the one that answers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from vault_index import features, files, git, native
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
-from vault_index.search import failures, floor
+from vault_index.search import floor
 from vault_index.store import ownership
-from vault_index.vault import open_vault
+from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch, schedule
 from vault_index.watch.current import CurrentVault, Progress, SharedEmbedder, load_tables, warm_up
 from vault_index.watch.events import FileEvents
@@ -37,7 +37,6 @@ OPEN_SECONDS = 8.0  # that a question waits while its vault is opened; the comma
 _OPTIONS = {  # of `lessons index`, in a process of its own
     Task.BACKGROUND_INDEX: (),
     Task.REBUILD: ("--rebuild",),
-    Task.FIT_FLOOR: ("--floor",),  # without a sync: it would hold the lock at the next save
 }
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
 
@@ -67,6 +66,7 @@ class VaultWatch:
         self.events = FileEvents(root / index_files.FOLDER, self._say)
         self._progress = Progress(self._say, self.events)
         self._asked = 0  # questions at the last look
+        self._tried_to_measure = ""  # the embedder whose floors are measured, or could not be
         self._failed_at = 0.0
         self._stop = ""
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
@@ -249,16 +249,23 @@ class VaultWatch:
                 return Passed(Outcome.BUSY)
             if stats.pending:
                 return Passed(Outcome.TOO_MUCH)
-            floor_stale = floor.is_stale(vault) or failures.is_stale(vault)
             if stats.wrote:  # before a question waits for it; the old version is free then
                 load_tables(vault)
-            return Passed(Outcome.DONE, wrote=stats.wrote, floor_stale=floor_stale)
+            unmeasured = full and self._wants_floors(vault)
+            return Passed(Outcome.DONE, wrote=stats.wrote, unmeasured=unmeasured)
         except IndexStateError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED if error.newer else Outcome.TOO_MUCH)
         except VaultError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED)
+
+    def _wants_floors(self, vault: Vault) -> bool:
+        """Whether the floors of the embedder are to be measured: that is tried once."""
+        embedder = vault.open_index().embedder
+        wants = floor.is_unmeasured(vault) and embedder != self._tried_to_measure
+        self._tried_to_measure = embedder
+        return wants
 
     def _tidy(self) -> Passed:
         with contextlib.suppress(VaultError):

@@ -140,11 +140,11 @@ def _explain(answer: HitList) -> None:
     from vault_index.entrypoints.words import hits
     from vault_index.search.hit import parts_of
 
-    fitted = "not fitted yet" if answer.floor is None else parts_of(answer.floor)
+    least = "not measured yet" if answer.floor is None else parts_of(answer.floor)
     output.say()
     whole = answer.whole_floor
     from_there = "" if whole is None else f", whole lessons from {parts_of(whole)} on"
-    output.say(f"floor {fitted}: a hook injects nothing below{from_there}")
+    output.say(f"floor {least}: a hook injects nothing below{from_there}")
     if any(hit.kind == "skills" for hit in answer.hits) and answer.skills_floor is not None:
         output.say(f"floor of skills {parts_of(answer.skills_floor)}")
     for hit in answer.hits:

@@ -181,7 +181,6 @@ def remove_model() -> None:
 )
 @options.flag("--no-wait", "Do nothing if another process is indexing.")
 @click.option("--no-fetch", is_flag=True, hidden=True)  # for the watcher, which does it beside this
-@click.option("--floor", "only_floor", is_flag=True, hidden=True)  # for the watcher
 def index_command(
     vaults: tuple[str, ...],
     rebuild: bool,
@@ -189,15 +188,9 @@ def index_command(
     engine: str | None,
     no_wait: bool,
     no_fetch: bool,
-    only_floor: bool,
 ) -> options.Answers:
     """Bring the index up to date with the lesson files."""
     native.limit_memory(os.cpu_count() or 1)  # 100,000 lessons: a third less at the most
-    if only_floor:
-        from vault_index.client import here
-
-        here.fit_floor(asking.vault(), api.silent)
-        return
     if (vaults or engine) and not publish:
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")
     if publish:

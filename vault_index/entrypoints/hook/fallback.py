@@ -14,7 +14,7 @@ from vault_index.hotpath import log
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.recall.respond import respond
-from vault_index.search import floor, query
+from vault_index.search import query
 from vault_index.store import injections
 from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
@@ -78,7 +78,6 @@ def _bring_up_to_date(vault: Vault) -> bool:
     opened = None
     try:
         opened = vault.open_index()
-        is_behind = is_behind or floor.is_stale(vault)
     except IndexStateError as error:
         if error.newer:
             raise

@@ -31,8 +31,8 @@ from vault_index.recall import block
 from vault_index.recall.silence import without_withheld
 from vault_index.search.hit import Hit, Injection, Query
 from vault_index.search.query import MAX_QUERY_CHARS
-from vault_index.search.scoring import STOP_WORDS
 from vault_index.text.quote import clean
+from vault_index.text.words import STOP_WORDS
 
 EXCERPT_CHARS = 240
 NEAR = 0.5  # of the floor: where no hit scores as much, nothing matches

@@ -64,18 +64,12 @@ def _index(index: IndexState, lessons: int) -> Iterator[str]:
 def _floors(index: IndexState) -> str:
     whole, line = index.floor, index.line_floor
     if whole is None or line is None:
-        return "not fitted yet: run `lessons index`"
+        return "none"
     floors = f"{percent_of(whole)}%" + (f", lines {percent_of(line)}%" if line < whole else "")
-    if index.passed_foreign is None or whole == line:  # the settings name it
-        return floors
-    if index.passed is None:
-        least = index.least_lessons
-        how = f"a fixed floor, too few lessons to fit one to your subjects (from {least} on)"
-    else:
-        often = f"at most 1 in {round(1 / index.passed)}"
-        how = f"{often} of the prompts on your subjects that no lesson answers"
-    foreign = f"foreign prompts: at most 1 in {round(1 / index.passed_foreign)}"
-    return f"{floors}; whole lessons: {how}; {foreign}"
+    if index.waits_for:
+        named = f"those of {index.waits_for} are measured: `lessons index` does it"
+        return f"{floors}, by words alone until {named}"
+    return f"{floors}, by words alone" if index.by_words else floors
 
 
 def _used(injected: Summary) -> Iterator[str]:

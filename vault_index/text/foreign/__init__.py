@@ -1,0 +1,38 @@
+"""Prompts and failures that no lesson answers: acknowledgements, chit-chat, other people's code.
+
+Words that many of them have say little. Floors are measured with them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from vault_index.text import failure
+from vault_index.text.failure import Failure
+
+
+def prompts() -> list[str]:
+    """List the prompts, in English."""
+    return _lines("prompts.txt")
+
+
+def other_prompts() -> list[str]:
+    """List prompts in twelve other languages: every third of the English ones, translated."""
+    return _lines("other_prompts.txt")
+
+
+@lru_cache(maxsize=1)
+def failures() -> tuple[Failure, ...]:
+    """Return the failed commands with what they printed."""
+    blocks = _read("failures.txt").split("\n\n")
+    asked = (block[2:].partition("\n") for block in blocks if block.startswith("$ "))
+    return tuple(failure.read(command, output) for command, _, output in asked)
+
+
+def _lines(file: str) -> list[str]:
+    return [line for line in _read(file).splitlines() if line and not line.startswith("# ")]
+
+
+def _read(file: str) -> str:
+    return (Path(__file__).parent / file).read_text("utf-8")
