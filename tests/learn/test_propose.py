@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.learn.materials import ScriptedModel, an_entry
+from tests.support.commands import run as run_command
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import api, client, llm
@@ -188,3 +190,21 @@ def test_an_earlier_session_is_read_and_proposed_from_by_its_id(
     quote = "The login redirect loses the query string"
     assert propose(team, entry(quotes=[quote]), session=before.id).proposals
     assert Journal(team.config).home.exists()
+
+
+@pytest.mark.slow
+def test_an_entry_without_a_quote_is_a_persons_or_dropped_with_its_reason(
+    team: Vault, own_world: Path
+) -> None:
+    write(own_world / "journal" / "recorded", "*\n")
+    session(team)
+    entries = json.dumps([entry(quotes=[])])
+    of_agent = {"CLAUDECODE": "1"}
+    dropped = run_command(
+        "lessons", "propose", cwd=team.root, stdin=entries, env=of_agent, check=False
+    )
+    assert (dropped.code, gate.QUOTELESS in dropped.out) == (1, True)  # nothing waits
+    typed = run_command("lessons", "propose", cwd=team.root, stdin=entries)
+    assert " waits: after_login() must pass" in typed.out
+    (card,) = cards(team)
+    assert card.session == ""

@@ -59,6 +59,7 @@ CONFIDENT = "its confidence is not 1 to 5"
 EMPTY = "it says nothing"
 LONG = f"it has more than {MAX_TEXT_CHARS:,} characters"
 NO_QUOTE = "none of its quotes is in the session"
+QUOTELESS = "it has no quote: copy a passage of the session, word for word"
 GENERIC = "it is generic"
 SECRET = "it holds a secret"
 GIVEN = "it repeats a lesson that the session was given"
@@ -188,7 +189,7 @@ def _proven(entry: Entry, context: Context) -> Entry:
     said = evidence.prompts_of(context.material)
     quotes = evidence.proven(entry.quotes, context.texts, context.given.values(), said)
     if not quotes and context.material.moments:
-        raise _Dropped(NO_QUOTE)
+        raise _Dropped(NO_QUOTE if entry.quotes else QUOTELESS)
     return replace(
         entry,
         quotes=tuple(quotes[:MAX_QUOTES]),

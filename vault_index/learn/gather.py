@@ -31,6 +31,7 @@ from vault_index.transcripts.moments import CHANGES, NEW_FILE, Moment
 from vault_index.vault import FOLDER, Vault
 
 LAST, BEFORE = "last", "before"  # the latest session of a project, and the one before it
+NOBODY = "none"  # no session: what a person writes at a terminal
 MAX_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
 _COMMITTED_WITHIN = timedelta(hours=1)  # after the end of a session
@@ -71,9 +72,11 @@ def session(
 def at_hand(vault: Vault, name: str, folder: Path) -> Material:
     """Return the material of the session of an agent that works in a folder, by default the latest.
 
-    It has no moments where nobody reads the transcripts of that agent. Raises VaultError for a name
-    that no session has.
+    It has no moments where nobody reads the transcripts of that agent, and for `NOBODY`: a person
+    writes an entry of no session. Raises VaultError for a name that no session has.
     """
+    if name == NOBODY:
+        return Material(SESSION, "", folder.name)
     try:
         return session(vault, name or LAST, folder, unrecorded=True)
     except StateError:

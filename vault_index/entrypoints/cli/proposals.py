@@ -261,13 +261,17 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
 
     FILE, or stdin, is a JSON list of objects with title, type, what_to_do, quotes, and if you like
     problem, cause, failing_lines, prompts, category, tags, files. A quote must stand in the session of
-    this folder, where its transcript is read.
+    this folder, where its transcript is read. What you write yourself needs no quote. If nothing waits
+    afterwards, the exit status is 1.
     """
     if file.isatty():
         raise click.UsageError("name a FILE, or pipe the entries in")
-    command = api.learn.propose(entries=_entries(file), session=session, folder=str(Path.cwd()))
+    entries = _entries(file)
+    if not (session or output.is_for_agent() or any(each["quotes"] for each in entries)):
+        session = "none"  # a person wrote it, of no session
+    command = api.learn.propose(entries=entries, session=session, folder=str(Path.cwd()))
     answer = asking.ask(command)
-    yield answer
+    yield options.Ended(answer, bool(entries) and not answer.proposals)
     for line in proposals.proposed(answer):
         output.say(line)
 
