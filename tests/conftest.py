@@ -44,8 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Start four workers more than there are processors: of two, 4 workers take 8:18, 6 take 7:49."""
-    return len(os.sched_getaffinity(0)) + 4 if hasattr(os, "sched_getaffinity") else 6
+    """Start a worker for each processor that is ours: more would leave none for who waits for them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,7 @@ After a change of what they print, rewrite the story and read the diff:
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -59,3 +60,14 @@ def test_the_story_is_what_is_printed(
         return
     shown = BLOCK.findall(story)
     assert [DIFFERS.sub("", block) for block in shown] == [DIFFERS.sub("", b) for b in blocks]
+
+
+def test_the_tests_start_as_many_processes_as_there_are_processors(
+    pytestconfig: pytest.Config,
+) -> None:
+    """The second command of the README names no number."""
+    asked = pytestconfig.hook.pytest_xdist_auto_num_workers(config=pytestconfig)
+    ours = (
+        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    )
+    assert asked == len(ours)
