@@ -90,6 +90,62 @@ def test_a_hung_watcher_is_not_waited_for(team: Vault, own_world: Path) -> None:
     assert by(team)[0] == "process"
 
 
+def prompts_beside(team: Vault, environ: dict[str, str]) -> list[bool]:
+    """Ask six prompts in sessions of their own; return which of them got the lesson."""
+    some = len(by(team))
+    sessions = (f"session {number}" for number in range(some, some + 6))
+    return ["node-heap.md" in hook(team, environ, session_id=each).out for each in sessions]
+
+
+def test_no_prompt_is_lost_while_the_watcher_hangs_and_one_at_most_waits_for_it(
+    team: Vault, own_world: Path
+) -> None:
+    log = own_world / "hook.log"
+    with watched(team) as state:
+        assert all(prompts_beside(team, {}))
+        assert int((launch.folder() / protocol.PACE).read_text()) > 0
+        os.kill(state["pid"], signal.SIGSTOP)
+        assert all(prompts_beside(team, {"LESSONS_DEADLINE_MS": "12000"}))
+        assert by(team)[-6:] == ["process"] * 6
+        said = [json.loads(line)["message"] for line in log.read_text().splitlines()]
+        assert sum("timed out" in each for each in said) == 1
+        assert sum("has not answered since" in each for each in said) == 5
+        os.kill(state["pid"], signal.SIGCONT)  # it answers what waits, and is asked again
+        soon(lambda: not Path(protocol.lost(str(team.root))).exists())
+        assert all(prompts_beside(team, {}))
+        assert by(team)[-6:] == ["watcher"] * 6
+
+
+def test_no_prompt_is_lost_while_the_watcher_is_killed(team: Vault) -> None:
+    with watched(team) as state:
+        os.kill(state["pid"], signal.SIGSTOP)
+        hook(team, {"LESSONS_DEADLINE_MS": "12000"})
+        assert Path(protocol.lost(str(team.root))).exists()
+        os.kill(state["pid"], signal.SIGKILL)
+        environ = {"LESSONS_DEADLINE_MS": "12000", **AUTOSTART}
+        assert all(prompts_beside(team, environ))
+        soon(lambda: not Path(protocol.lost(str(team.root))).exists())
+        hook(team, environ, session_id="last")
+        assert by(team)[-1] == "watcher"
+
+
+def test_a_command_notices_within_a_second_that_the_watcher_hangs(team: Vault) -> None:
+    root = str(team.root)
+    question = {"ask": "search.find", "with": {"query": {"text": HEAP}}}
+    with watched(team) as state:
+        assert protocol.ask_alive(root, question)["answer"]["hits"]
+        os.kill(state["pid"], signal.SIGSTOP)
+        for _ in range(2):  # the second time nobody is asked
+            assert "node-heap.md" in run("lessons", "search", HEAP, cwd=team.root).out
+            with pytest.raises(protocol.NoAnswer, match="has not answered since"):
+                protocol.ask_alive(root, question)
+        os.kill(state["pid"], signal.SIGCONT)
+        assert "node-heap.md" in hook(team).out
+        os.utime(protocol.lost(root), (0, 0))  # a minute later it is asked again
+        assert protocol.ask_alive(root, question)["answer"]["hits"]
+        assert not Path(protocol.lost(root)).exists()
+
+
 def test_an_answer_that_comes_too_late_was_not_given(team: Vault) -> None:
     with watched(team) as state:
         os.kill(state["pid"], signal.SIGSTOP)

@@ -175,7 +175,7 @@ def _from_watcher(
         answer = launch.ask_started(root, asked)
     else:
         with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
-            answer = protocol.ask(root, asked, protocol.WATCHER_SECONDS)
+            answer = protocol.ask_alive(root, asked)
     if answer is None:
         return None
     if "refused" in answer:

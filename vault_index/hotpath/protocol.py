@@ -177,6 +177,72 @@ def connect(places: list[str], timeout: float) -> _socket.socket:
     raise NoWatcher
 
 
+# How long a hook waits for a watcher, which may hang: two small files beside its socket say it.
+#
+#     pace       how many milliseconds an answer usually takes; the watcher writes it
+#     lost-HASH  somebody waited in vain for an answer about this vault: for a minute nobody waits,
+#                unless there is one, with which the watcher removes the file
+#
+# A watcher that was stopped and goes on answers what it was asked meanwhile, and so removes the file.
+
+
+PACE, LOST = "pace", "lost-"
+TIMES = 10  # the usual time: a watcher that takes longer hangs
+LEAST_SECONDS = 0.25  # an answer may have to wait for a processor so long
+LOST_SECONDS = 60.0  # before somebody waits again
+PING_SECONDS = 1.0  # for a watcher that lives to say so, on a busy machine
+LOOK_SECONDS = 0.05  # whether a watcher that hangs still runs: the system connects at once
+
+
+def patience(most: float) -> float:
+    """Return how many seconds to wait for a prompt's answer, at most so many."""
+    try:
+        with open(f"{folder()}/{PACE}", "rb") as file:
+            usual = int(file.read(8)) / 1000
+    except (OSError, ValueError):  # none was answered yet
+        return most
+    return min(most, max(LEAST_SECONDS, TIMES * usual))
+
+
+def lost(root: str) -> str:
+    """Return the path of the file that says that nobody waits for an answer about a vault."""
+    return f"{folder()}/{LOST}{fnv64(os.path.realpath(root) if root else ''):016x}"
+
+
+def refuse_lost(root: str) -> None:
+    """Raise NoAnswer if somebody waited for an answer in vain; NoWatcher if no watcher runs by now."""
+    try:
+        since = os.lstat(lost(root)).st_mtime
+    except OSError:
+        return
+    if 0 <= time.time() - since < LOST_SECONDS:
+        connect(places(), LOOK_SECONDS).close()
+        raise NoAnswer("it has not answered since another was waited for")
+
+
+def ask_alive(root: str, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask a watcher that answers at all, as `ask` does: a search may take it ten seconds."""
+    refuse_lost(root)
+    try:
+        ask("", {"ask": "ping"}, PING_SECONDS)
+    except (Gone, Declined):
+        pass
+    except NoAnswer:
+        lose(root)
+        raise
+    return ask(root, question, WATCHER_SECONDS)
+
+
+def lose(root: str) -> None:
+    """Note that the watcher did not answer in time about a vault."""
+    try:
+        handle = os.open(lost(root), os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        os.utime(handle)
+        os.close(handle)
+    except OSError:  # the next one waits again
+        pass
+
+
 # JSON without the module `json`, which loads `re` and takes as long as the rest of a warm hook.
 #
 # `json` itself is a few lines around the same compiled functions. Where a release of Python has other

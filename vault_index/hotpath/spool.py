@@ -116,9 +116,13 @@ def note(journal: str, transcript: str, suffix: str = "") -> None:
 def watcher_hears() -> bool:
     """Whether the user's watcher heard that transcripts grew."""
     try:
+        protocol.refuse_lost("")
         protocol.ask("", {"ask": "grown"}, WATCHER_SECONDS)
         return True
-    except (protocol.NoWatcher, protocol.NoAnswer):
+    except protocol.NoWatcher:
+        return False
+    except protocol.NoAnswer:
+        protocol.lose("")
         return False
 
 

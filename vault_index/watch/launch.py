@@ -89,7 +89,7 @@ def ask_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None
     began, was_opened = time.monotonic(), False
     while time.monotonic() - began < REPAIR_SECONDS:
         try:
-            return protocol.ask(root, question, protocol.WATCHER_SECONDS)
+            return protocol.ask_alive(root, question)
         except protocol.NoWatcher as error:
             refuses = was_opened and isinstance(error, protocol.NotOpen)
             if vault is None or refuses or not _opens(vault):
@@ -119,7 +119,7 @@ def _opens(vault: Vault) -> bool:
 
 def _busy() -> BusyError:
     return BusyError(
-        f"the watcher did not answer within {protocol.WATCHER_SECONDS} s",
+        "the watcher does not answer",
         "ask again; if it stays so, end it with `lessons watch --stop`",
     )
 

@@ -32,6 +32,8 @@ FIRST_SECONDS = 10.0  # for the first vault to open; then others are answered al
 LOOK_SECONDS = 2.0  # between two looks at what no event reports
 LINGER_SECONDS = 3.0  # without an open vault: another may be asked about
 UPGRADED = "another version of lessons-vault was installed"
+MAX_PACE_SECONDS = 1.0  # of an answer that counts: one may have waited for a save
+NEW_SHARE, TOLD_SHARE = 0.1, 0.2  # of the latest in the usual time; of a change that hooks are told
 CLOSE_SECONDS = 2.0  # for the vaults to close; whatever goes on then ends with the process
 # How long a pass may hold the interpreter while a prompt waits for it: a prompt asks for it ten times,
 # after each wait for LanceDB or the model. Python's own 5 ms come to longer than the prompt takes.
@@ -47,6 +49,7 @@ class Watcher:
         self._say = say
         self._package = stamp_package()
         self._embedder = SharedEmbedder()
+        self._pace = Pace()
         self._vaults: dict[str, VaultWatch] = {}
         self._opening = threading.Lock()
         self._others = [make(self._embedder, say) for make in features.adding("watch")]
@@ -130,9 +133,21 @@ class Watcher:
     # what it answers
 
     def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        began = time.monotonic()
+        try:
+            answer = self._answered(question)
+        finally:  # whatever it says
+            self._pace.found(str(question.get("vault") or ""))
+        if question.get("ask") == "hook" and "answer" in answer:
+            self._pace.note(time.monotonic() - began)
+        return answer
+
+    def _answered(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         if question.get("protocol") != protocol.PROTOCOL:
             return {"declined": "another version of the protocol"}
         name, root = str(question.get("ask")), str(question.get("vault") or "")
+        if name == "ping":
+            return {}
         if name == "stop":
             self.end("asked to")
             return {}
@@ -168,6 +183,30 @@ class Watcher:
             "vaults": sorted(str(each.root) for each in self._open_vaults()),
             "seconds": round(time.monotonic() - self._began),
         }
+
+
+class Pace:
+    """Tells hooks how long an answer usually takes, and that there are answers: see `protocol`."""
+
+    def __init__(self) -> None:
+        self._usual = self._told = 0.0  # milliseconds
+        self._folder = Path(protocol.folder())
+        for file in self._folder.glob(f"{protocol.LOST}*"):  # who waited in vain waited for another
+            file.unlink(missing_ok=True)
+
+    def found(self, root: str) -> None:
+        """Note that there was an answer about a vault."""
+        with contextlib.suppress(OSError):
+            os.unlink(protocol.lost(root))  # noqa: PTH108  # at every prompt
+
+    def note(self, seconds: float) -> None:
+        """Note that a hook was answered in so many seconds."""
+        latest = 1000 * min(seconds, MAX_PACE_SECONDS)
+        self._usual += (latest - self._usual) * (NEW_SHARE if self._usual else 1.0)
+        if abs(self._usual - self._told) > TOLD_SHARE * self._told:
+            self._told = self._usual
+            with contextlib.suppress(WriteError):
+                files.replace_file(self._folder / protocol.PACE, b"%d" % max(1, round(self._usual)))
 
 
 # The watcher's end of the socket: take questions, return answers.

@@ -31,8 +31,9 @@ usage: lessons-hook               answer an event of Claude Code: JSON on stdin,
 `lessons install AGENT` sets it up; `lessons status` shows its last complaint.
 """
 DEADLINE_SHARE = 0.95  # the rest is for ending the process, on an overloaded machine
-# of the deadline, 0.9 s: a watcher that needs longer is hung; full text without it still fits
+# of the deadline, 0.9 s: a watcher that needs longer is hung, if not sooner by its own record
 WATCHER_SHARE = 0.45
+WORDS_SECONDS = 0.8  # to answer here by words, on a busy machine
 PRINT_SECONDS = 0.03  # to print an answer, before the deadline
 SESSION_WATCHER_SHARE = 0.6  # a session's start is a dozen searches and four questions to git
 # Parsing holds the interpreter, and then no thread ends the process at the deadline: 20 MB take 0.2 s.
@@ -52,6 +53,7 @@ EDIT, EDITING_TOOLS = "FileEdit", ("Edit", "Write", "MultiEdit", "NotebookEdit")
 DEFAULT_AGENT = "general-purpose"  # that starts where the tool is told no other
 # a turn of a recorded session ended: the journal takes it in, and the agent hears nothing
 TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
+PROMPT = "UserPromptSubmit"
 # a command of the agent failed; a person waits for the agent, which runs hundreds of them
 FAILURE = "PostToolUseFailure"
 FAILURE_VARIABLE = "LESSONS_FAILURE_DEADLINE_MS"
@@ -105,7 +107,7 @@ def _event(agent: str, text: str) -> dict[str, object]:
     event = protocol.loads(text)
     event = event if isinstance(event, dict) else {}
     if "prompt" in event:  # as one tries it by hand
-        event.setdefault("hook_event_name", "UserPromptSubmit")
+        event.setdefault("hook_event_name", PROMPT)
     # Cursor and Copilot CLI run the hooks in Claude Code's settings, too, beside their own, which answer
     is_copilot = "timestamp" in event and "transcript_path" not in event
     return {} if is_copilot or "cursor_version" in event else event
@@ -229,7 +231,7 @@ def _worth_asking(event: dict[str, object]) -> bool:
     name = event.get("hook_event_name")
     if name in ("SessionStart", *AT_CALLS, STARTING, STARTED):
         return True  # a prompt of an agent is no chatter
-    if name != "UserPromptSubmit":
+    if name != PROMPT:
         return False
     if event.get("source") in ("system", "loop_wakeup", "schedule_wakeup", "poll_event"):
         return False
@@ -258,6 +260,7 @@ def _answer(event: dict[str, object], started: float) -> object:
     else:
         share = SESSION_WATCHER_SHARE if name == "SessionStart" else WATCHER_SHARE
         patience = min(_deadline() / 1000 * share, _left())
+        patience = protocol.patience(patience) if name == PROMPT else patience
     try:
         reply = _ask(root, event, started, patience, waits=not is_call)
         if reply is not None:
@@ -267,12 +270,15 @@ def _answer(event: dict[str, object], started: float) -> object:
             return reply.get("answer")
     except protocol.NoAnswer as error:
         runs, hung = True, not isinstance(error, protocol.Declined)
+        if hung and not isinstance(error, protocol.Gone):
+            protocol.lose(root)
         log(event, f"the watcher did not answer: {error}", started, missed=is_call)
     if is_call:  # there is no time to answer here: the watcher that starts has the next call
         return None
     from vault_index.entrypoints.hook import fallback
 
-    return fallback.answer(root, event, started, may_start=not runs, text_only=hung)
+    is_late = hung or _left() < WORDS_SECONDS
+    return fallback.answer(root, event, started, may_start=not runs, text_only=is_late)
 
 
 def _without_vault(event: dict[str, object]) -> object:
@@ -294,11 +300,12 @@ def _ask(
 
     until = time.monotonic() + patience
     try:
+        protocol.refuse_lost(root)
         return protocol.ask(root, _question(event, started, until), patience)
     except protocol.NoWatcher:
         from vault_index.hotpath import start
 
-        until = time.monotonic() + max(0.0, _left() - PRINT_SECONDS) if waits else 0.0
+        until = time.monotonic() + max(0.0, _left() - WORDS_SECONDS) if waits else 0.0
         return start.ask(root, _question(event, started, until), until, autostart)
 
 

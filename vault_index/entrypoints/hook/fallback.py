@@ -44,7 +44,7 @@ def answer(
     try:
         prompt = "" if text_only else asked.prompt or Path(asked.cwd).name
         with query.embedding(vault, prompt):
-            has_index = _bring_up_to_date(vault)
+            has_index = _bring_up_to_date(vault, 0.0 if text_only else BUSY_SECONDS)
             if has_index and prompt:
                 vault.open_index().store.load()
         if has_index:
@@ -64,12 +64,15 @@ def answer(
     return respond(vault, asked, by="process", ms=ms, from_files=True)
 
 
-def _bring_up_to_date(vault: Vault) -> bool:
-    """Index a few changes and leave more to the background. Whether there is an index to search."""
+def _bring_up_to_date(vault: Vault, patience: float) -> bool:
+    """Index a few changes and leave more to the background. Whether there is an index to search.
+
+    `patience` is how many seconds to wait for another process.
+    """
     try:
         stats = reconcile.at_once(vault, full=False)
-        patience = time.monotonic() + BUSY_SECONDS
-        while stats.busy and time.monotonic() < patience:  # another process indexes a pull, say
+        until = time.monotonic() + patience
+        while stats.busy and time.monotonic() < until:  # another process indexes a pull, say
             time.sleep(0.02)
             stats = reconcile.at_once(vault, full=False)
         is_behind = bool(stats.pending or stats.owes)
