@@ -15,7 +15,7 @@ stands for `AGENT`), one of `forms` (see `form`), and a list of `[[pattern]]`:
     unless_near  regular expressions, none of which may match close to it
     not_after    regular expressions, none of which may match in the sentence before it: negations
 
-and what only some checks know: `where`, `order`, `weight`, `value` (see prompt_injection.py and
+and what only some checks know: `where`, `order`, `weight`, `holds`, `value` (see prompt_injection.py and
 secrets.py). The tests run each pattern on its own texts. Gaps are bounded ({0,40}), because texts may
 be hostile.
 """
@@ -67,6 +67,7 @@ class Pattern:
     order: bool = False
     value: str = ""
     weight: int = 0
+    holds: bool = False
     keywords: tuple[str, ...] = ()
     near: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()

@@ -14,9 +14,10 @@ key `where` says which view of the text they search:
     report    as it is written, without quotations: what shows that a text reports
 
 Severity: almost never innocent is an error, otherwise a warning, which stops no commit. Signs that add
-up hold a lesson back from agents until a person has looked at it. An error in
-what is read is only a warning where the text reports or quotes the sentence, and for a pattern with
-`order = true` where the sentence is not an order ("small models ignore ...").
+up hold a lesson back from agents until a person has looked at it, and so does a warning of a pattern
+with `holds = true`. An error in what is read is only a warning where the text reports or quotes the
+sentence, and for a pattern with `order = true` where the sentence is not an order ("small models ignore
+...").
 
 A score that is learned from examples (`scorer`) decides about warnings: a high one, with what signs add
 to it, is a warning of its own, called `scored`, and holds a lesson back only together with signs, or with
@@ -175,7 +176,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     }
     is_sure = any(piece.is_sure for piece in scores)
     for (line, message), (severity, rule) in worst.items():
-        holds = severity == WARNING and (rule.where == "sign" or is_sure)
+        holds = severity == WARNING and (rule.where == "sign" or rule.holds or is_sure)
         yield Finding(path, line, RULE, message, severity, rule.id, holds)
     for piece in scores:
         is_new = not any(piece.first <= line <= piece.last for line, _ in worst)
@@ -321,7 +322,25 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
+# an image and the definition of its address, which may be in another place
+_IMAGE_NAME = re.compile(r"!\[([^\]\n]{0,80})\](?:\[([^\]\n]{0,80})\])?(?!\()")
+_DEFINITION = re.compile(r"^( {0,3})\[([^\]\n]{1,80})\]:[ \t]*<?([^\n>]{1,400})>?[ \t]*$", re.M)
+
+
+def _with_addresses(text: str) -> str:
+    """Return a text of the same lines in which the definition of an image's address is that image."""
+    names = (second or first for first, second in _IMAGE_NAME.findall(text))
+    images = {" ".join(name.casefold().split()) for name in names}
+
+    def shown(line: re.Match[str]) -> str:
+        is_image = " ".join(line[2].casefold().split()) in images
+        return f"{line[1]}![{line[2]}]({line[3]})" if is_image else line[0]
+
+    return _DEFINITION.sub(shown, text) if images else text
+
+
 def _marks(text: str) -> Iterator[_Found]:
+    text = _with_addresses(text)
     lowered = pattern.in_lower_case(text)
     line = line_counter(text)
     file = LessonFile.of_text(text, "")
@@ -367,13 +386,15 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
                 yield line(match.start()), rule, message, rule.severity
 
 
-# Words that a text hides from readers and patterns, but not from a model: spaced letters, base64, hex.
+# Words that a text hides from readers and patterns, but not from a model: leet, spaced letters, base64,
+# hex.
 #
 # `decoded` writes them plainly, so that the other searches see them. Only what has words of orders to
 # an agent when it is decoded is changed: ids, checksums and abbreviations stay.
 
 _MIN_TELLING = 2
 _MIN_ORDERS = 4  # words of orders; or half of all words
+_LIKE_LEET = re.compile(r"(?i)[a-z][0134578@$|]+[a-z]|(?<!\w)[01345!|@][a-z]{2}")
 _MAX_BLOBS = 50  # that are decoded; a text with more is data
 
 _SPLIT = re.compile(
@@ -383,6 +404,11 @@ _BLOB = re.compile(
     r"(?P<hex>(?<!\w)(?:[0-9a-fA-F]{2}[ :]?){20,2000}(?!\w)|(?:\\x[0-9a-fA-F]{2}){12,2000})"
     r"|(?<![\w+/=-])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])"
 )
+_LEET = re.compile(
+    r"(?<![\w.@/-])(?=[\w@$!|]*[A-Za-z]|[\w@$!|]*\d[@!|])(?=[\w@$!|]*[0134578@$!|])[\w@$!|]{2,20}(?![\w./@-])"
+)
+_LEET_LETTERS = str.maketrans("034578@$!|", "oeastbasii")
+_MIN_LEET = 3  # words in a line
 _SAYS = " : "  # before what the line says: a sentence begins after it
 _COMMAND = re.compile(r"\b(?:curl|wget|nc|rm|scp|chmod|bash|sh|eval)\b[^\n]*[|/]")
 _HIDDEN_WORD = re.compile(r"[a-z]+")
@@ -390,10 +416,29 @@ _HIDDEN_WORD = re.compile(r"[a-z]+")
 
 def decoded(text: str) -> str:
     """Return a text of the same lines with what it hides written plainly; itself if it hides nothing."""
-    for sign, step in ((_SPLIT, _rejoined), (_BLOB, _unpacked)):
+    for sign, step in ((_LIKE_LEET, _without_leet), (_SPLIT, _rejoined), (_BLOB, _unpacked)):
         if sign.search(text):
             text = "\n".join(step(line) for line in text.split("\n"))
     return text
+
+
+def _without_leet(line: str) -> str:
+    """Return a line with letters for the digits of its words, if it gives orders then."""
+    if len(_LEET.findall(line)) < _MIN_LEET:
+        return line
+    plain = _LEET.sub(_in_letters, line)
+    new = set(_words(plain)) - set(_words(line))
+    bids = any(_form("bids").fullmatch(word) for word in new)
+    return plain if bids and sum(map(_is_telling, new)) >= _MIN_TELLING else line
+
+
+def _in_letters(word: re.Match[str]) -> str:
+    """Return a word with letters for its digits; "1" is an i or an l."""
+    plain = word[0].lower().translate(_LEET_LETTERS)
+    either = plain.replace("1", "i"), plain.replace("1", "l")
+    if not either[0].isalpha():
+        return word[0]
+    return next((each for each in either if _is_telling(each)), either["ll" in plain])
 
 
 def _rejoined(line: str) -> str:
