@@ -208,3 +208,33 @@ def test_an_entry_without_a_quote_is_a_persons_or_dropped_with_its_reason(
     assert " waits: after_login() must pass" in typed.out
     (card,) = cards(team)
     assert card.session == ""
+
+
+def learned(team: Vault) -> str:
+    """Return what `lessons learn --why` says of the last session, after it was taken in."""
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    return run_command("lessons", "learn", "--session", "last", "--why", cwd=team.root).out
+
+
+@pytest.mark.slow
+def test_learning_after_the_agent_proposed_says_that_it_waits_already(
+    team: Vault, own_world: Path
+) -> None:
+    """Issue 55, row 7: it said "nothing was worth a proposal"."""
+    write(own_world / "journal" / "recorded", "*\n")
+    talk = about_redirects(team.root)
+    talk.runs("pnpm install", f"Exit code 1\n{LINE}\nlast", failed=True)
+    talk.runs("pnpm install", "done")
+    title = "pnpm install needs a fresh pnpm-lock.yaml"
+    do = f"Run `pnpm install --no-frozen-lockfile` after `{LINE}`."
+    assert propose(team, entry(title=title, what_to_do=do, quotes=[LINE])).proposals
+    assert "it waits already, 1 proposal of this session: `lessons review`" in learned(team)
+    again = api.learn.learn(folder=str(team.root), force=True)
+    assert "it waits already" in texts.learned(client.ask(str(team.root), again))
+
+
+@pytest.mark.slow
+def test_learning_from_what_taught_nothing_says_so(team: Vault, own_world: Path) -> None:
+    write(own_world / "journal" / "recorded", "*\n")
+    about_redirects(team.root).asks("thanks, looks good")
+    assert "nothing was worth a proposal" in learned(team)

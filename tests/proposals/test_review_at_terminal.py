@@ -22,7 +22,7 @@ __all__ = ["team"]
 
 KEYS = "[q]uit"
 AGAIN = "any other key"
-REJECTS = ("nothing like it comes back", "r")
+REJECTS = ("reworded it may come again", "r")
 
 
 def reviewed(
@@ -51,7 +51,7 @@ def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
         *("?", "c", ("now ops):", "ops/release\n"), "a"),
         *("m", (AGAIN, "n"), "m", (AGAIN, "y")),
         *("w", "e", "a"),
-        *("r", ("nothing like it comes back", "n"), "t", "r", REJECTS),
+        *("r", ("reworded it may come again", "n"), "t", "r", REJECTS),
         "s",
         words=("--commit",),
         editor=str(edit),

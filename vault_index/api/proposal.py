@@ -151,7 +151,7 @@ def accept(
 
 @command
 def reject(vault: Vault, caller: Caller, id: str) -> Named:
-    """Take a proposal away for good: the same, however worded, stays away."""
+    """Take a proposal away for good; one with the same quote or prompt is recognised."""
     proposal = review.find(vault, id, broken=True)
     compared = NOT_COMPARED
     try:

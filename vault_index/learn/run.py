@@ -31,6 +31,7 @@ from vault_index.files import alone, make_folder
 from vault_index.hotpath import index_files
 from vault_index.journal import archive, backlog
 from vault_index.journal.journal import Journal
+from vault_index.journal.record import private_id
 from vault_index.learn import (
     by_rule,
     evidence,
@@ -112,7 +113,8 @@ class Dropped:
 class Learned:
     """The outcome of a run: its `status` is one of `record`'s, and `trouble` is why a model failed.
 
-    `plan` is what is sent; a dry run has as `text` all of it.
+    `plan` is what is sent; a dry run has as `text` all of it. So many proposals of the same session were
+    `waiting` before.
     """
 
     status: str
@@ -128,6 +130,13 @@ class Learned:
     trouble: str = ""
     hint: str = ""
     text: str = ""
+    waiting: int = 0
+
+    @property
+    def waits_already(self) -> bool:
+        """Whether nothing was proposed because proposals say it."""
+        says = {each.reason for each in self.dropped}
+        return not self.proposals and (self.waiting > 0 or says == {gate.WAITS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +193,11 @@ class _Work:
 
     def answer(self, **outcome: Any) -> Learned:
         """Return the answer to a run with this outcome."""
+        made = {each.id for each in outcome.get("proposals", ())}
+        session = private_id(self.material.session) if self.material.session else ""
+        others = [each for each in review.waiting(self.vault) if each.id not in made]
         return Learned(
+            waiting=sum(bool(session) and each.session == session for each in others),
             **outcome,
             scope=self.material.scope,
             target=self.material.target,

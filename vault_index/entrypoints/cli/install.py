@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 ABOUT = """\
 The journal keeps what you asked and what was done and decided in sessions with your agent, so that you
-both find it again. It reads the transcripts that are on this disk already, leaves out secrets,
-and keeps the rest in {folder}: yours alone, never committed, no model asked. Remove what you like with
-`lessons journal forget`."""
+both find it again. It reads the transcripts that are on this disk already, leaves out the secrets that it
+recognises, and keeps the rest in {folder}: yours alone, never committed, no model asked. Remove what you
+like with `lessons journal forget`."""
 
 
 def _journal() -> Journal:
@@ -63,7 +63,8 @@ def end_recording(folder: Path | None) -> None:
 
 LEAVES = """\
 When a recorded session ends, your own signed-in claude would read it and propose lessons: some 6,000
-tokens of it, without secrets, go to Anthropic, and count for your plan. You accept each or not."""
+tokens of it, without the secrets that we recognise, go to Anthropic, and count for your plan. You accept
+each or not."""
 
 
 def offer_model() -> None:
@@ -166,8 +167,8 @@ def install_command(
     AGENTS.md that says how to search.
 
     With --journal (claude, codex), hooks at the end of turns note that a transcript grew, and what was
-    asked and done is kept in ~/.lessons on this machine, without secrets. At a terminal it asks
-    whether to; elsewhere sessions are recorded with --journal alone.
+    asked and done is kept in ~/.lessons on this machine, without the secrets that we recognise. At a
+    terminal it asks whether to; elsewhere sessions are recorded with --journal alone.
 
     With --failures a hook runs after every command and answers one that failed; Codex shows each run.
     With --files one runs before every edit and answers the first of a file that a lesson applies to.

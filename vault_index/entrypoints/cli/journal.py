@@ -219,7 +219,7 @@ def import_command(since: str, project: str | None, dry_run: bool) -> options.An
     """Take in the sessions that agents keep here.
 
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
-    ~/.lessons, without secrets. Stop it and run it again as you like.
+    ~/.lessons, without the secrets that we recognise. Stop it and run it again as you like.
     """
     values = {"since": moments.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)

@@ -113,7 +113,7 @@ def _closing(answer: Learned) -> str:
         return AGAIN
     if answer.status == "running already":
         return "another process is learning from it now"
-    return f"nothing was worth a proposal{left}"
+    return f"{proposals.nothing_made(answer)}{left}"
 
 
 def _addends(answer: Learned) -> None:
@@ -242,7 +242,7 @@ def accept(category: str, commit: bool, **which: Any) -> None:
 @options.proposals
 @session_option
 def reject(**which: Any) -> None:
-    """Remove proposals for good: nothing like them comes back.
+    """Remove proposals for good; one with the same quote or prompt is recognised.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept.
     """

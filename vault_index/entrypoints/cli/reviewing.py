@@ -54,13 +54,13 @@ def show_diff(diff: str) -> None:
 
 
 _KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [t]ext [w]hole session [q]uit [?]"
-_REJECTS = "it goes for good, and nothing like it comes back: [r]eject it, or any other key for no"
+_REJECTS = "it goes for good; reworded it may come again: [r]eject it, or any other key for no"
 _HELP = """\
 a  accept: write the lesson, or the change, into the vault
 e  edit it in your editor; it is checked again
 m  merge: add it to the end of the nearest lesson, after a look at the diff
 s  skip: it waits for the next review
-r  reject, after a second r: it goes for good, and nothing like it comes back, however worded
+r  reject, after a second r: it goes for good; with its quote or prompt it is recognised
 c  name another category
 t  its text or diff, all quotes, the nearest lesson, what its prompts find
 w  accept or reject all that its session taught

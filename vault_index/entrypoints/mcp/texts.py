@@ -130,6 +130,7 @@ def learned(answer: Learned) -> str:
     worth = line(answer.significance.sign) or f"{points} points of {answer.threshold}"
     if not answer.proposals:
         why = f": {line(answer.trouble)}" if answer.trouble else ""
+        why = why or f": {line(proposals_words.nothing_made(answer))}" * answer.waits_already
         dropped = f" {len(answer.dropped)} were dropped." if answer.dropped else ""
         following = "go on; the user can look with `lessons learn --why --dry-run`."
         if not answer.plan["model"]:

@@ -15,7 +15,7 @@ from vault_index.text.words import count
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
     from vault_index.learn.record import StatusPart
-    from vault_index.learn.run import Proposed
+    from vault_index.learn.run import Learned, Proposed
     from vault_index.proposals.similarity import Found, Outlook
 
 MAX_UNSURE = 2  # of the five steps of confidence
@@ -88,6 +88,17 @@ def state(card: Card) -> tuple[bool, str]:
     if not (card.category or card.suggested):
         return False, "no category: [c] names one"
     return True, f"ready: goes to {card.category or card.suggested}"
+
+
+def nothing_made(answer: Learned) -> str:
+    """Return why a run made no proposal."""
+    if not answer.waits_already:
+        return "nothing was worth a proposal"
+    if not answer.waiting:
+        return "it waits already: `lessons review`"
+    return (
+        f"it waits already, {count(answer.waiting, 'proposal')} of this session: `lessons review`"
+    )
 
 
 def about(card: Card) -> str:
