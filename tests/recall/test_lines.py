@@ -13,7 +13,7 @@ from tests.support.floors import set_floors
 from tests.support.given import records
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.recall.respond import for_failure, respond
+from vault_index.recall.respond import Had, for_failure, respond
 from vault_index.search import duplicates
 from vault_index.store.injections import Event, Record
 from vault_index.text import failure
@@ -78,7 +78,7 @@ def test_at_a_failure_one_line_comes(make_vault: MakeVault) -> None:
     given = for_failure(vault, failed)
     assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("lock", True)]
     assert LINE in given.text
-    assert not for_failure(vault, failed, pointed=["lock"]).text
+    assert not for_failure(vault, failed, had=Had(pointed=["lock"])).text
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """An agent event -> a context block: a prompt is searched for, a session start looks at the project.
 
-A call of a tool gets at most one lesson. At a failed command its decision comes first. A session gets a
-lesson once for a signature, and once more at the second same failure, said as such. At an edit it is one
-line: a lesson names files in `applies_to`, globs of a path in the repository that has the file, of a part
-of that path or of a name, as in `[journal] exclude`. An agent of a session gets a lesson once, until its
-context is emptied. A subagent has a context of its own, so what the main agent was told it was not.
+A call of a tool gets at most one lesson. At a failed command its decision comes first, of the lessons
+that the agent does not have; it comes once more at the second same failure, said as such. At an edit it
+is one line: a lesson names files in `applies_to`, globs of a path in the repository that has the file, of
+a part of that path or of a name, as in `[journal] exclude`. An agent of a session gets a lesson once,
+until its context is emptied. A subagent has a context of its own, so what the main agent was told it was
+not.
 
 A hook has no time to index much. It indexes a few changed files itself; more files, and their
 authors, are left to the watcher or, without one, to a `lessons index` in the background.
@@ -14,9 +15,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from vault_index.vault import Vault
 COMPACT = "compact"  # a session that restarts after compaction
 TIMES = 2  # that a session gets a lesson for the same failure
 AGAIN = "The same failure as before; this was shown for it already:"
-_LOOKED_AT = 5  # hits for a failure, of which some may not be trusted
+_LOOKED_AT = 5  # lessons for a failure: the agent has some, and may not get others
 _WITH_RECEIPT = (injections.PROMPT, injections.FAILURE, injections.EDIT)
 
 
@@ -164,51 +165,103 @@ def _at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
     """Return the injection for the failure that an event reports."""
     home, root = vault.config.home, vault.root
     failed = failure.read(event.command, event.error)
-    times = injections.times_told(home, root, event, injections.key_of(failed.signature))
-    _, pointed = injections.received(home, root, event.session_id, event.agent_id)
-    injection = for_failure(vault, failed, times=times, text_only=text_only, pointed=pointed)
+    told = injections.told_about(home, root, event, injections.key_of(failed.signature))
+    given, pointed = injections.received(home, root, event.session_id, event.agent_id)
+    had = Had(given, pointed, told)
+    injection = for_failure(vault, failed, had=had, text_only=text_only)
     prompt = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=prompt)
 
 
-def for_failure(
-    vault: Vault,
-    failed: Failure,
-    *,
-    times: int = 0,
-    text_only: bool = False,
-    pointed: Collection[str] = (),
-) -> Injection:
-    """Return the injection for a failure that the session was told about `times` times before.
+@dataclass(frozen=True, slots=True)
+class Had:
+    """The lessons of an agent when a command fails: `given` whole, `pointed` at by a line.
 
-    `pointed` are the ids of lessons whose line the session received.
+    `told` are those that it got at the same failure, each time.
     """
-    floors: dict[str, float] = {}
 
-    def search(name: str, vault: Vault) -> Injection:
-        answer = failures.find(vault, failed, _LOOKED_AT, text_only=text_only)
-        floors[name] = answer.floors.line if vault.config.pointers else answer.floors.whole
-        trusted = allowed.newest(vault, allowed.only(vault, answer.hits[:1]))
-        reaching = trusted if answer.is_above else []
-        if answer.is_line and vault.config.pointers:
-            reaching = [replace(hit, as_line=True) for hit in trusted]
-            reaching = [hit for hit in reaching if hit.lesson_id not in pointed]
-        silent, near = answer.why_silent or silence.NOTHING, next(iter(trusted), None)
-        return Injection("", reaching, silent=silent, near=near, others=answer.kept_out)
+    given: Collection[str] = ()
+    pointed: Collection[str] = ()
+    told: Sequence[Collection[str]] = ()
 
-    own = search("", vault)
-    every = above.joined(vault, own, lambda place, other: search(place.name, other))
+    def is_again(self, lesson: str) -> bool:
+        return any(lesson in each for each in self.told)
+
+    def refuses(self, hit: Hit) -> bool:
+        if hit.as_line:
+            return hit.lesson_id in self.given or hit.lesson_id in self.pointed
+        return hit.lesson_id in self.given and not self.is_again(hit.lesson_id)
+
+    def of(self, place: above.Above) -> Had:
+        told = [place.own(each) for each in self.told]
+        return Had(place.own(self.given), place.own(self.pointed), told)
+
+
+def for_failure(
+    vault: Vault, failed: Failure, *, had: Had = Had(), text_only: bool = False
+) -> Injection:
+    """Return the injection for a failure: the strongest lesson that is new to the agent.
+
+    At the same failure a lesson comes once more, said as such; after that nothing does.
+    """
+    floors: dict[str, float | None] = {}
+
+    def search(name: str, vault: Vault, had: Had) -> Injection:
+        found = _strongest(vault, failed, had, text_only)
+        floors[name] = found.floor
+        return found
+
+    own = search("", vault, had)
+    every = above.joined(vault, own, lambda place, other: search(place.name, other, had.of(place)))
     if not every:
-        return replace(own, floor=floors[""], others=())
+        return replace(own, others=())
     # the strongest; of equal ones the nearer
     first = max(every, key=lambda hit: (not hit.as_line, hit.score))
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
-    if times >= TIMES:
+    if len(had.told) >= TIMES:
         return Injection("", floor=least, silent="given twice already", near=first)
-    text = block.at_failure(first, vault.config.prompt_tokens, AGAIN if times else "")
+    before = AGAIN if had.is_again(first.lesson_id) else ""
+    text = block.at_failure(first, vault.config.prompt_tokens, before)
     if not text:
         return Injection("", floor=least, silent=silence.NO_ROOM, near=first)
     return Injection(text, [first], floor=least)
+
+
+def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> Injection:
+    """Return the strongest lesson of a vault that may come at a failure, or why none comes.
+
+    One that may not is passed over: the next look is as if the vault did not have it.
+    """
+    passed: dict[str, str] = {}  # lessons, and why they may not come
+    kept_out: list[Hit] = []
+    near: Hit | None = None
+    for _ in range(_LOOKED_AT):
+        answer = failures.find(vault, failed, 1, text_only=text_only, passed=passed)
+        least = answer.floors.line if vault.config.pointers else answer.floors.whole
+        kept_out += answer.kept_out
+        found = next(iter([*answer.hits, *answer.kept_out]), None)
+        if found is None:
+            break
+        hit, why = _allowed(vault, replace(found, as_line=not answer.is_whole))
+        near = near or hit
+        if not (answer.taught or answer.strength > least):
+            break
+        why = why or answer.why_silent
+        if hit and had.refuses(hit):
+            why, kept_out = silence.HAD, [*kept_out, hit]
+        if hit and not why:
+            return Injection("", [hit], floor=least, others=kept_out)
+        passed[found.lesson_id] = why
+    silent = next(iter(passed.values()), answer.why_silent or silence.NOTHING)
+    return Injection("", floor=least, silent=silent, near=near, others=kept_out)
+
+
+def _allowed(vault: Vault, hit: Hit) -> tuple[Hit | None, str]:
+    """Return the newest lesson that says what a hit does, or why no agent may get it."""
+    if not allowed.only_trusted(vault, [hit]):
+        return None, silence.UNTRUSTED
+    right = allowed.newest(vault, allowed.only_right(vault, [hit]))
+    return (right[0], "") if right else (None, silence.LEFT_OUT)
 
 
 def _path_of(event: Event) -> str:
@@ -222,7 +275,7 @@ def _at_edit(vault: Vault, event: Event) -> Injection:
     """Return the injection for an edit."""
     path, home, root = _path_of(event), vault.config.home, vault.root
     key = injections.key_of(path)
-    if path.startswith("../") or injections.times_told(home, root, event, key):
+    if path.startswith("../") or injections.told_about(home, root, event, key):
         return Injection("", silent=silence.NOTHING)
     given, _ = injections.received(home, root, event.session_id, event.agent_id)
     own = Injection("", _hits_for(vault, path))

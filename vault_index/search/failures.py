@@ -8,7 +8,7 @@ the next four and shares rare words with message and command. Taught lines act b
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,20 +63,35 @@ class Answer:
     kept_out: Sequence[Hit] = ()  # by their `silent_on_error`
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the first comes whole, if at all."""
+        return bool(self.taught) or self.strength > self.floors.whole
+
+    @property
     def is_above(self) -> bool:
-        is_strong = bool(self.taught) or self.strength > self.floors.whole
-        return bool(self.hits) and not self.why_silent and is_strong
+        return bool(self.hits) and not self.why_silent and self.is_whole
 
     @property
     def is_line(self) -> bool:
-        is_near = self.floors.line < self.strength <= self.floors.whole
-        return bool(self.hits) and not (self.why_silent or self.taught) and is_near
+        is_near = self.floors.line < self.strength and not self.is_whole
+        return bool(self.hits) and not self.why_silent and is_near
 
 
-def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) -> Answer:
-    """Return up to `k` lessons for a failure. Raises IndexStateError without an index."""
+def find(
+    vault: Vault,
+    failed: Failure,
+    k: int = 5,
+    *,
+    text_only: bool = False,
+    passed: Collection[str] = (),
+) -> Answer:
+    """Return up to `k` lessons for a failure. Raises IndexStateError without an index.
+
+    Lessons that are `passed` over count as if the vault did not have them.
+    """
     taught = taught_lines(vault.open_index().store)
     fires, silent = _acting(taught[FIRES], failed), _acting(taught[SILENT], failed)
+    fires = {id: line for id, line in fires.items() if id not in passed}
     floors = floor.for_failures(vault, text_only=text_only)
     if fires:
         rows = vault.open_index().store.shown_of(list(fires))
@@ -92,7 +107,7 @@ def find(vault: Vault, failed: Failure, k: int = 5, *, text_only: bool = False) 
     vectors = {} if text_only or floor.is_unmeasured(vault) else _vectors(vault, failed)
     if not vectors:
         floors = floor.for_failures(vault, text_only=True)
-    answer = _search(vault, weights, failed, k, vectors, floors)
+    answer = _search(vault, weights, failed, k, vectors, floors, passed)
     hits, why = [hit for hit in answer.hits if hit.lesson_id not in silent], ""
     kept_out = [hit for hit in answer.hits if hit.lesson_id in silent]
     if kept_out and kept_out[0] is answer.hits[0]:
@@ -140,6 +155,7 @@ def _search(
     k: int,
     vectors: dict[str, np.ndarray],
     floors: Floors,
+    passed: Collection[str] = (),
 ) -> Answer:
     """Return the best hits for a failure; without vectors those of full text."""
     first, _, whole = failed.queries  # the second has no word that the first has not
@@ -152,7 +168,7 @@ def _search(
     best = [
         (hit.cosine + FULL_TEXT * hit.full_text + COVERAGE * message.coverage(hit), hit)
         for hit in scored.hits
-        if not hit.withheld
+        if not (hit.withheld or hit.lesson_id in passed)
     ]
     best.sort(key=lambda each: (-each[0], each[1].lesson_id))
     if not best:

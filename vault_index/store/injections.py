@@ -227,18 +227,22 @@ def forget_given(home: Path, root: Path, session: str, agent: str = "") -> None:
             db.execute(lost, [*_place(root, session), agent])
 
 
-def times_told(home: Path, root: Path, event: Event, about: str) -> int:
-    """Return how often the agent of an event was told something about a failure or a file.
+def told_about(home: Path, root: Path, event: Event, about: str) -> list[list[str]]:
+    """Return the lessons that the agent of an event got at the same failure or file, each time.
 
     Only what it has not lost since counts.
     """
     query = (
-        "SELECT count(*) FROM injection i WHERE vault = ? AND session = ? AND agent = ?"
-        f" AND event = ? AND prompt = ? AND NOT is_lost AND EXISTS ({_GIVEN} AND form <> '{NEAR}')"
+        "SELECT i.id, lesson FROM injection i JOIN given g ON g.injection = i.id"
+        " WHERE i.vault = ? AND session = ? AND agent = ? AND event = ? AND prompt = ?"
+        f" AND NOT is_lost AND form <> '{NEAR}' ORDER BY i.id, place"
     )
     of = [*_place(root, event.session_id), event.agent_id, event.hook_event_name, about]
+    told: dict[int, list[str]] = {}
     with state.reading(home) as db:
-        return int(db.execute(query, of).fetchone()[0])
+        for id, lesson in db.execute(query, of):
+            told.setdefault(id, []).append(lesson)
+    return [*told.values()]
 
 
 # An agent starts the hooks of an event side by side and waits for them: a user's and a project's settings
