@@ -5,10 +5,9 @@ The rules of `lessons check` and of its strict level, whole private keys, and to
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from vault_index.check import secrets
@@ -199,16 +198,3 @@ def _is_random(run: str, within_path: bool) -> bool:
     turns = len(secrets.TURN.findall(bare)) / len(bare)
     is_code = bare.isalnum() and bare.isupper() and not bare.isalpha()  # base32
     return (turns >= _TURNS or is_code) and secrets.entropy(bare) >= _BITS
-
-
-def glob_matcher(globs: Iterable[str]) -> Callable[..., bool]:
-    """Return what says whether a glob matches a path, a part or the name of it, or another text."""
-    match = re.compile("|".join(map(fnmatch.translate, globs)) or "(?!)").match
-
-    def is_listed(path: str, *others: str) -> bool:
-        parts = path.split("/")
-        tails = ("/".join(parts[start:]) for start in range(len(parts)))
-        heads = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
-        return any(map(match, (*others, *tails, *heads)))
-
-    return is_listed

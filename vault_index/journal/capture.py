@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vault_index import git, state
-from vault_index.check.redact import glob_matcher, redact
+from vault_index.check.redact import redact
 from vault_index.errors import StateError, VaultError, WriteError
 from vault_index.features import JournalTable
 from vault_index.hotpath import spool
 from vault_index.journal import archive, backlog, index, observe, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import ReadTo, Session
+from vault_index.text.globs import matcher
 from vault_index.transcripts import events, reading
 from vault_index.transcripts.events import Event
 from vault_index.transcripts.moments import CHANGES, Moment, Moments
@@ -305,7 +306,7 @@ class Exclude:
 
     def __init__(self, globs: Iterable[str] = ()) -> None:
         self._globs = [*globs]
-        self._is_listed = glob_matcher(self._globs)
+        self._is_listed = matcher(self._globs)
 
     def apply(self, there: Iterable[Moment], folder: str) -> tuple[Moment, ...]:
         """Return moments of a session in a folder that tell nothing of what is excluded."""

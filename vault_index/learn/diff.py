@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vault_index import git
-from vault_index.check.redact import glob_matcher, redact, redact_change
+from vault_index.check.redact import redact, redact_change
 from vault_index.learn.material import ADDED, CHANGED, MOVED, REMOVED, FileChange
+from vault_index.text.globs import matcher
 from vault_index.transcripts import events
 
 MAX_CHARS = 120_000  # of a diff
@@ -65,7 +66,7 @@ def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[
 
     `globs` are of the settings, `folders` are left out with all that is below them.
     """
-    is_listed = glob_matcher(globs)
+    is_listed = matcher(globs)
     left_out = tuple(f"{folder.rstrip('/')}/" for folder in folders)
 
     def is_wanted(path: str) -> bool:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import features, git, state
-from vault_index.check.redact import glob_matcher, redact
+from vault_index.check.redact import redact
 from vault_index.errors import WriteError
 from vault_index.hotpath import log
 from vault_index.index.rows import MAX_TAUGHT_CHARS
@@ -34,6 +34,7 @@ from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Event, Given,
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
+from vault_index.text.globs import matcher
 from vault_index.vault import Vault
 
 COMPACT = "compact"  # a session that restarts after compaction
@@ -304,7 +305,7 @@ def _lessons_for(vault: Vault, path: str) -> list[str]:
 def _globs(store: Reader) -> list[tuple[str, str, Callable[..., bool]]]:
     rows = store.rows(("lesson_id", "applies_to"), filters.all_of(filters.WHOLE, filters.APPLIES))
     globs = [
-        (row["lesson_id"], glob, glob_matcher([glob[:MAX_TAUGHT_CHARS]]))
+        (row["lesson_id"], glob, matcher([glob[:MAX_TAUGHT_CHARS]]))
         for row in rows
         for glob in row["applies_to"]
     ]
