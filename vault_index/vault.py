@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
 BREAK = "has a line break or a control character"
+OTHER_ENDINGS = (
+    ".mdc",
+    ".markdown",
+    ".mdown",
+    ".mkd",
+    ".md",
+)  # in any case, for which a lesson has .md
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -181,6 +188,9 @@ class Vault:
                         skipped.append(Skipped(path, reason, hides_lessons=True))
                         continue
                     sources.append(SourceFile(path, files.stamp_of(stat)))
+                elif name.lower().endswith(OTHER_ENDINGS):
+                    ending = name[name.rindex(".") :]
+                    skipped.append(Skipped(path, f"no lesson: it ends in {ending}, not in .md"))
         return sorted(sources, key=lambda file: file.path), skipped
 
 

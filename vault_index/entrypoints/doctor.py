@@ -31,7 +31,7 @@ from vault_index.state import notes
 from vault_index.store import injections, manifest, moments, ownership
 from vault_index.store.manifest import FileEntry
 from vault_index.text.words import count
-from vault_index.vault import Vault, open_vault
+from vault_index.vault import OTHER_ENDINGS, Vault, open_vault
 from vault_index.watch import launch
 from vault_index.watch.events import INSTANCES, WATCHES
 
@@ -133,6 +133,8 @@ def _index(vault: Vault) -> Iterator[Trouble]:
             name = shlex.quote(from_here(file))
             fix = f"rm {name}" if file.is_symlink() else f"chmod -R u+rwX {name}"
             fix = fix if file.exists() or file.is_symlink() else "rename it in UTF-8"
+            if file.name.lower().endswith(OTHER_ENDINGS) and not file.name.endswith(".md"):
+                fix = f"mv {name} {shlex.quote(from_here(file.with_suffix('.md')))}"
             yield Trouble("index", f"lessons/{skip.path}: {skip.reason}", fix)
         if floor.is_unmeasured(vault):
             what = f"the floors of {opened.embedder} are not measured yet, so words alone decide"
