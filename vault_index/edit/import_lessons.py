@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]  # (lessons compared, lessons)
 _OF_VAULT = ("id", "categories", "category")  # keys that an update leaves
 MAX_NAME_BYTES = 255  # of a folder, on every file system here
 
-_SUFFIXES = (".md", ".markdown", ".txt", ".jsonl", ".ndjson")
+_SUFFIXES = (".md", ".mdc", ".markdown", ".txt", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from vault_index.edit.formats.bullets import read_bullets
 from vault_index.edit.formats.course import TITLE, looks_like_course, read_course
+from vault_index.edit.formats.cursor import looks_like_rule, read_cursor
 from vault_index.edit.formats.json_lines import read_json_lines
 from vault_index.edit.formats.lesson_file import (
     Draft,
@@ -29,6 +30,7 @@ __all__ = ["FORMATS", "Draft", "guess", "read_good"]
 _WHOLE: Mapping[str, Callable[[bytes, str], list[Draft]]] = {
     "markdown": read_markdown,
     "bullets": read_bullets,
+    "cursor": read_cursor,
     "course": read_course,
     "obsidian": read_obsidian,
     "okf": read_okf,
@@ -50,6 +52,8 @@ def guess(data: bytes, path: str) -> str:
         return "bullets"
     text = unix_lines(data.decode("utf-8", "replace")).lstrip(BOM)
     start = text.lstrip()
+    if looks_like_rule(start, name):
+        return "cursor"
     if start.startswith(f"{TITLE}:") or looks_like_course(start):
         return "course"
     if path == "-" and re.match(r"\{|\[\s*\{", start):

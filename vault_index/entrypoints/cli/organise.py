@@ -122,7 +122,9 @@ MAX_ITEMS = 200  # items of a long table, on a terminal
 @options.command("import", "lessons import CLAUDE.md --write")
 @click.argument("sources", metavar="FILE|DIR|-...", nargs=-1, required=True)
 @options.choice(
-    "--as format", "markdown jsonl bullets course obsidian okf", "The format; without: guessed."
+    "--as format",
+    "markdown jsonl bullets cursor course obsidian okf",
+    "The format; without: guessed.",
 )
 @options.category("For lessons that name none; without: inbox.")
 @options.flag("--update", "Write what was corrected over committed files.")
@@ -136,11 +138,11 @@ def import_command(
     """Bring in lessons from files, after showing what goes where.
 
     Sources are files and folders, or stdin alone: markdown with or without frontmatter and `## Lesson:`
-    sections, JSON lines, a CLAUDE.md or AGENTS.md of bullets, an Obsidian folder, a course
-    (`Course Title:`, `Lesson 1:`), and with --as okf a bundle of the Open Knowledge Format. Nothing is
-    overwritten, but with --update what an earlier import made; near-duplicates, notes of a day, lines
-    that say nothing by themselves and what `check` calls an error are left out; a second run changes
-    nothing.
+    sections, JSON lines, a CLAUDE.md or AGENTS.md of bullets, rules of Cursor (`.mdc`) and Copilot
+    (`.instructions.md`), an Obsidian folder, a course (`Course Title:`, `Lesson 1:`), and with --as okf
+    a bundle of the Open Knowledge Format. Nothing is overwritten, but with --update what an earlier
+    import made; near-duplicates, notes of a day, lines that say nothing by themselves and what `check`
+    calls an error are left out; a second run changes nothing.
     """
     from vault_index.errors import VaultError
 
