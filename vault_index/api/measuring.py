@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def measure_embedder(vault: Vault, caller: Caller) -> None:
     """Measure and keep the floors of the embedder of a vault's index, unless they are known.
 
-    Where it does not answer, words go on deciding, and a note says so. Raises WriteError.
+    If it does not answer, words go on deciding, and a note says so. Raises WriteError.
     """
     embedder = vault.open_index().embedder
     if not floor.is_unmeasured(vault) or vault.embedder is None:

@@ -209,6 +209,10 @@ class _Wanted:
     given: Collection[str] = ()
     pointed: Collection[str] = ()
 
+    def shown(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return hits, all of them as lines where no whole lesson is wanted."""
+        return [hit if self.lessons else replace(hit, as_line=True) for hit in hits]
+
     def is_new(self, hit: Hit) -> bool:
         return hit.lesson_id not in self.given and not (
             hit.as_line and hit.lesson_id in self.pointed
@@ -242,13 +246,10 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         results, floors = floor.lessons_above(vault, replace(asked, text=text))
         least = floors.line if wanted.lines else floors.whole
         near += [hit for hit, _ in results.dropped[:1] if not results.hits]
-        if not wanted.lessons:
-            lines = [replace(hit, as_line=True) for hit in results.hits]
-            results = replace(results, hits=lines)
         silenced += results.silenced
         nothing = nothing if results.is_understood else silence.OTHER_LANGUAGE
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
-        trusted = allowed.only_trusted(vault, results.hits)
+        trusted = allowed.only_trusted(vault, wanted.shown(results.hits))
         kept_out = kept_out or _why_kept_out(results, trusted, least)
         for hit in trusted:
             before = best.get(hit.lesson_id)
