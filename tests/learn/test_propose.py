@@ -16,9 +16,10 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import api, client, llm
 from vault_index.api.proposal import Card
 from vault_index.entrypoints.mcp import texts
+from vault_index.errors import VaultError
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
-from vault_index.learn import gate, run
+from vault_index.learn import gate, gather, run
 from vault_index.proposals import review
 from vault_index.vault import Vault, open_vault
 
@@ -238,3 +239,8 @@ def test_learning_from_what_taught_nothing_says_so(team: Vault, own_world: Path)
     write(own_world / "journal" / "recorded", "*\n")
     about_redirects(team.root).asks("thanks, looks good")
     assert "nothing was worth a proposal" in learned(team)
+
+
+def test_a_file_to_learn_from_that_is_not_there_is_named(team: Vault) -> None:
+    with pytest.raises(VaultError, match="there is no file nowhere"):
+        gather.files(team, ["nowhere.md"])

@@ -70,3 +70,16 @@ def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_wor
             assert f"degraded since {since}: " in said.out + said.err
             hits = sent(server, "POST", "/api/query", prompt="raise the heap")
     assert hits["lessons"][0]["id"] == "devops/heap"
+
+
+def test_the_source_that_a_client_sent_comes_back(make_vault: MakeVault, own_world: Path) -> None:
+    vault = make_vault({"own.md": lesson_text("Own", "Zyzzyva of the vault itself.")})
+    with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:
+        body = {"id": "ops/heap", "text": "Zyzzyva needs a heap.", "source_file": "wiki/ops.html"}
+        served.ask("POST", "/api/ingest", json=body)
+        shown = served.ask("GET", "/api/lessons/ops/heap").json()
+        assert shown["source_file"] == "wiki/ops.html"
+        asked = {"prompt": "zyzzyva", "min_score": None}
+        found = served.ask("POST", "/api/query", json=asked).json()["lessons"]
+        sources = {hit["id"]: hit["source_file"] for hit in found}
+        assert sources == {"ops/heap": "wiki/ops.html", "own": "lessons/own.md"}

@@ -10,7 +10,8 @@ from functools import partial
 
 from vault_index import api, check, git
 from vault_index.api.question import Caller, command
-from vault_index.check import Finding, Selection, pattern
+from vault_index.check import Finding, Selection, links, pattern
+from vault_index.check.links import Prerequisite
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
 from vault_index.recall import anchors
@@ -107,6 +108,7 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
     findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in lessons]
     notes: list[str] = []
     built: set[str] = set()
+    first: list[Prerequisite] = []
     count, done, unread = len(chosen), 0, 0
     comparing = not staged or count <= COMPARED_FILES
     progress = caller.progress_of("checking lessons")
@@ -138,6 +140,8 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
             known = partial(check.noted_in_commits, vault, candidate) if staged else None
             findings += check.with_command(candidate, said, vault.config.home, known)
             seconds -= time.process_time() - began
+            findings += links.dead(vault.root, candidate)
+            first += links.prerequisites(candidate)
             if render.MARK in candidate.data:
                 built.add(candidate.shown)
             if comparing and candidate.is_lesson and not candidate.as_on_disk:
@@ -146,6 +150,7 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
         progress(done := done + len(batch), count)
     if not staged:  # a commit may come before the build
         findings += _of_built_skills(caller, built)
+    findings += _missing(caller, first)
     _repeat(caller, notes, findings)
     left = [f"prompt injection in {unread:,}"] if unread else []
     left += [f"duplicates of {count:,}"] if staged and count > COMPARED_FILES else []
@@ -161,6 +166,23 @@ def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -
         message = line.removeprefix("warning: ")
         if not any(each.startswith(message) for each in reported):
             caller.note(line)
+
+
+def _missing(caller: Caller, first: Sequence[Prerequisite]) -> Iterator[Finding]:
+    """Yield a finding for each prerequisite that names no lesson."""
+    if not first:
+        return
+    try:
+        known = caller.ask(api.lesson.select())
+    except VaultError as error:
+        caller.note(f"warning: prerequisites were not looked up: {error.message}")
+        return
+    names = {name.casefold() for each in known for name in (each.id, each.title, *each.aliases)}
+    ends = tuple(f"/{each.id.casefold()}" for each in known)
+    for each in first:
+        wanted = each.name.casefold()
+        if wanted not in names and not any(id.endswith(f"/{wanted}") for id in ends):
+            yield links.missing(each)
 
 
 def _of_built_skills(caller: Caller, paths: Collection[str]) -> Iterator[Finding]:

@@ -119,6 +119,8 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
         file = (place / named).resolve()
         if not file.is_relative_to(top) or ".git" in file.parts:
             raise VaultError(f"{named} is not in {top}", "name files of the project")
+        if not file.exists():
+            raise VaultError(f"there is no file {named}", f"name files from {place}")
         within = str(file.relative_to(top))
         if not is_wanted(within) or git.ignored(top, [within]):
             raise VaultError(

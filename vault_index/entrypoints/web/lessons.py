@@ -306,10 +306,12 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     answer = client.ask(api.search.find(query=asked), status=422, settled=settled)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
+    lessons = sorted({hit.path for hit in answer.hits if hit.kind == "lessons"})
+    sources = client.ask(api.lesson.sources(paths=lessons)) if lessons else {}
     for hit in answer.hits:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
         if hit.relevance >= least and not hit.withheld and is_shared(hit):
-            names = {"passage": hit.text, "source_file": hit.path}
+            names = {"passage": hit.text, "source_file": sources.get(hit.lesson_id, hit.path)}
             hits[hit.kind].append({**hit.as_json(), **names})
     if SESSIONS in named:
         if not request.scope.get(HAS_TOKEN):
@@ -337,7 +339,8 @@ def whole(client: Client, id: str) -> dict[str, Any]:
     entry = client.ask(api.lesson.show(name=id), status=404)
     if entry.withheld:
         raise Refusal(403, "this lesson is withheld", "open its page with the key")
-    values = codec.to_json(entry) | {"source_file": entry.path}
+    sources = client.ask(api.lesson.sources(paths=[entry.path]))
+    values = codec.to_json(entry) | {"source_file": sources.get(entry.id, entry.path)}
     return {name: values[name] for name in LESSON.model_fields}
 
 
