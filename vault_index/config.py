@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vault_index.errors import SettingsError
+from vault_index.errors import SettingsError, hint_for
 from vault_index.features import (
     FEATURES,
     Cosine,
@@ -34,7 +33,6 @@ from vault_index.hotpath import index_files
 from vault_index.text.words import nearest
 
 Table = TypeVar("Table")
-MAX_BYTES = 1024 * 1024  # of a settings file
 _MAX_SHOWN_CHARS = 80  # of a value or a key that is wrong
 DEFAULT = "default"  # the origin of a setting that nobody set
 # a setting is named as a settings file spells it with its table: `learn.model`
@@ -317,21 +315,19 @@ def _brief(value: object) -> str:
 
 def _read(path: Path, *, follow: bool = True) -> dict[str, Any]:
     """Read a TOML file, which in a clone may be a link, a pipe, or larger than memory."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    most = index_files.MAX_SETTINGS_BYTES
     try:
-        with open(path, "rb", opener=lambda name, _flags: os.open(name, flags)) as file:
-            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            data = file.read(MAX_BYTES + 1) if is_file else b""
-        if len(data) > MAX_BYTES:
-            raise SettingsError(f"{path}: larger than {MAX_BYTES >> 20} MB", "shorten it")
-        return tomllib.loads(data.decode("utf-8"))
+        data = index_files.read(path, most + 1, follow=follow)
+        if len(data) > most:
+            raise SettingsError(f"{path}: larger than {most >> 20} MB", "shorten it")
+        return tomllib.loads(data.decode("utf-8-sig"))  # Windows' editors begin it with a mark
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # not UTF-8 and huge numbers are ValueErrors too
         raise SettingsError(f"{path}: not TOML: {error}", "correct or remove the file") from None
     except OSError as error:
-        why = f"{path}: cannot be read: {error.strerror}"
-        raise SettingsError(why, "make it a file that you may read") from None
+        why, hint = f"{path}: cannot be read: {error.strerror}", "make it a file that you may read"
+        raise SettingsError(why, hint_for(error, hint)) from None
 
 
 def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:

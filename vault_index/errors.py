@@ -7,6 +7,7 @@ exits 0. Anything else that escapes is a bug.
 from __future__ import annotations
 
 import errno
+import os
 
 NOT_PUBLISHED = "nothing is published there"
 
@@ -109,7 +110,11 @@ class WriteError(VaultError):
     """A disk that is full, read-only or not ours."""
 
 
-class StateError(VaultError):
+class UnreadableError(VaultError):
+    """A file or folder that the system does not let us read, such as one on a disk that is gone."""
+
+
+class StateError(UnreadableError):
     """The database of what this machine remembers is there and cannot be read."""
 
 
@@ -140,3 +145,14 @@ _HINTS = {
 def hint_for(error: OSError, otherwise: str) -> str:
     """Return what to do about an error of the system that has nothing to do with one file."""
     return _HINTS.get(error.errno or 0, otherwise)
+
+
+def named_in(message: str) -> OSError | None:
+    """Return such an error of the system that a message names; None for none."""
+    named = (number for number in _HINTS if os.strerror(number) in message)
+    return next((OSError(number, os.strerror(number)) for number in named), None)
+
+
+def unreadable(place: object, error: OSError, hint: str = "") -> UnreadableError:
+    """Return the error for a file or folder that the system does not let us read."""
+    return UnreadableError(f"{place} cannot be read: {error.strerror}", hint_for(error, hint))

@@ -106,7 +106,7 @@ def _is_there(file: Path) -> bool:
             if place.is_symlink() and not place.exists():
                 raise StateError(
                     f"{file} cannot be read: {place} is a link that leads nowhere",
-                    "mount the disk that it leads to, or remove the link",
+                    "remove the link, or mount the disk that it leads to",
                 ) from None
         return False
     except OSError as error:

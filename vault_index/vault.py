@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import embed, files
 from vault_index.config import Config, load
-from vault_index.errors import IndexStateError, NoVaultError
+from vault_index.errors import IndexStateError, NoVaultError, unreadable
 from vault_index.files import Stamp
 from vault_index.hotpath import index_files, protocol
 from vault_index.store import manifest, ownership, schema
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FOLDER, SETTINGS = index_files.FOLDER, index_files.SETTINGS
 INDEX = ".vault_index"
-BREAK = "has a line break or a control character"
+BREAK, NOT_UTF8 = "has a line break or a control character", "is not UTF-8"
 OTHER_ENDINGS = (
     ".mdc",
     ".markdown",
@@ -174,7 +174,7 @@ class Vault:
                 if entry.is_symlink():
                     skipped.append(Skipped(path, "a link: links are not followed"))
                 elif path != prefix + name and (is_folder or name.endswith(".md")):
-                    odd = BREAK if _BREAKS.search(name) else "is not UTF-8"
+                    odd = BREAK if _BREAKS.search(name) else NOT_UTF8
                     skipped.append(Skipped(path, f"the name {odd}"))
                 elif is_folder:
                     pending.append((folder / name, f"{path}/"))
@@ -209,8 +209,15 @@ def printable(name: str) -> str:
     return _BREAKS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def refuse_odd(folder: Path) -> None:
+    """Raise NoVaultError for a path that is not UTF-8, or has a line break: no index can be there."""
+    refuse_breaks(folder)
+    if (as_shown := printable(str(folder))) != str(folder):
+        raise NoVaultError(f"the path {as_shown} {NOT_UTF8}", "rename the folder")
+
+
 def refuse_breaks(folder: Path) -> None:
-    """Raise NoVaultError for a path with a line break or a control character: no index can be there."""
+    """Raise NoVaultError for a path with a line break or a control character."""
     if _BREAKS.search(str(folder)):
         raise NoVaultError(f"{printable(str(folder))} {BREAK} in its path", "rename the folder")
 
@@ -229,17 +236,22 @@ def open_vault(
     variable `LESSONS_VAULT`, else the nearest one from the current folder upwards, else the `vault` of
     the user's settings. `flags` override settings by name (see `Config`).
 
-    Raises NoVaultError, SettingsError.
+    Raises NoVaultError, SettingsError, and UnreadableError if a disk does not answer.
     """
     environ = os.environ if environ is None else environ
     try:
         root = index_files.find(str(path) if path else None, ".", environ)
-    except (ValueError, OSError):  # of the user's settings, which `load` explains
+    except ValueError:  # of the user's settings, which `load` explains
         root = None
+    except OSError as error:
+        load(environ=environ)
+        if error.filename is None:  # the current folder is gone
+            raise
+        raise unreadable(error.filename, error) from None
     if root is not None:
         config = load(Path(root) / FOLDER / SETTINGS, environ, flags)
-        refuse_breaks(Path(root))
-        refuse_breaks(config.home)
+        refuse_odd(Path(root))
+        refuse_odd(config.home)
         return Vault(Path(root), config)
     if named := path or environ.get("LESSONS_VAULT"):
         make = f"make one: lessons init {shlex.quote(str(named))}"

@@ -34,6 +34,7 @@ FORMATS = {
     "half a character": '{"note": "\\ud83d"}\n',
     "a number": '{"x": 1.0e5, "y": 123456789012345678901234567890}',
     "switches": '{"hooks": {"enabled": true}}',
+    "a byte order mark": '\ufeff{"x": 1}',
 }
 JSON_AGENTS = ["codex", "gemini", "cursor", "copilot"]
 OWN = {
@@ -196,10 +197,36 @@ def test_uninstall_leaves_what_was_there_in_its_order(
     assert ours(settings).keys() == TIMEOUTS[agent].keys()
     assert not wiring.install(settings, "lessons-hook")
     assert wiring.uninstall(settings)
-    left, before = json.loads(settings.read_bytes()), json.loads(text)
+    left, before = json.loads(settings.read_bytes()), json.loads(text.encode())
     left = {key: value for key, value in left.items() if key != "version"}  # these agents need it
     assert json.dumps(left) == json.dumps(before)
     assert settings.stat().st_mode & 0o777 == 0o640
+
+
+SPELLED = '\ufeff{"a": 1e999, "b": [-0.0, 1.10, 3.141592653589793238], "c": "1e999", "d": 1E5}'
+
+
+@pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
+def test_numbers_stay_as_they_are_spelled_and_so_does_a_byte_order_mark(
+    own_world: Path, agent: str
+) -> None:
+    """`1e999` was written back as `Infinity`, which no agent reads."""
+    settings = write(own_world / OWN[agent], SPELLED)
+    wiring = agents.AGENTS[agent].wiring
+    wiring.install(settings, "lessons-hook")
+    wiring.uninstall(settings)
+    left = (
+        "".join(settings.read_text().split())
+        .replace(',"version":1', "")
+        .replace('"version":1,', "")
+    )
+    assert left == "".join(SPELLED.split())
+
+
+def test_what_is_no_number_of_JSON_is_left_alone(own_world: Path, project: Path) -> None:
+    settings = write(own_world / OWN["claude"], '{"x": NaN}')
+    assert "is not JSON (NaN is no number" in install("claude", project, check=False).err
+    assert settings.read_text() == '{"x": NaN}'
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nothing yet"])

@@ -47,6 +47,12 @@ def test_a_line_changes_and_no_other(tmp_path: Path, name: str, typed: str, line
     assert [each.split(" = ")[0] for each in changed] in ([], [line.split(" = ")[0]])
 
 
+def test_a_byte_order_mark_is_read_and_stays(tmp_path: Path) -> None:
+    file = write(tmp_path / "config.toml", b"\xef\xbb\xbf" + FILE.encode())
+    settings.write(file, "learn.auto", "true")
+    assert file.read_bytes() == b"\xef\xbb\xbf" + FILE.replace("false", "true").encode()
+
+
 def test_what_is_unset_is_gone_and_nothing_else(tmp_path: Path) -> None:
     file = write(tmp_path / "config.toml", FILE)
     before = tomllib.loads(FILE)

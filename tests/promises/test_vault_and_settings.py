@@ -45,6 +45,17 @@ def test_the_nearest_vault_wins(make_vault: MakeVault, go_to: GoTo) -> None:
     assert open_vault().root == inner.root
 
 
+def test_settings_with_a_byte_order_mark_are_read(
+    make_vault: MakeVault, own_world: Path, go_to: GoTo, tmp_path: Path
+) -> None:
+    vault = make_vault()
+    write(own_world / "config.toml", f'\ufeffvault = "{vault.root}"\nprompt_lessons = 2\n')
+    write(vault.lessons_dir / "vault.toml", "\ufefffloor = 0.25\n")
+    go_to(tmp_path / "nowhere")
+    assert open_vault().root == vault.root
+    assert (open_vault().config.prompt_lessons, open_vault().config.floor) == (2, 0.25)
+
+
 def test_a_path_beats_the_environment_beats_the_folder_beats_the_default(
     make_vault: MakeVault, own_world: Path, go_to: GoTo, tmp_path: Path
 ) -> None:

@@ -62,3 +62,19 @@ def _mounted(folder: Path, *options: str) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+@contextmanager
+def failing(folder: Path) -> Iterator[None]:
+    """Put a folder on a disk that answers nothing any more, as after a cable was pulled."""
+    image = folder.with_name(f"{folder.name}.img")
+    with image.open("wb") as disk:
+        disk.truncate(16 << 20)
+    if not shutil.which("mkfs.ext4") or not shutil.which("losetup"):
+        pytest.skip("no disk can be made here")
+    words = ["mkfs.ext4", "-q", "-O", "^has_journal", "-d", str(folder), str(image)]
+    subprocess.run(words, check=True, capture_output=True)
+    with _mounted(folder, "-o", "loop,ro", str(image)):
+        with image.open("wb") as disk:
+            disk.truncate(0)
+        yield

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from vault_index import api, git
+from vault_index import api, files, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import Plan
@@ -63,7 +63,7 @@ def add_lesson(
         first=commit_first if commit else None,
     )  # fmt: skip
     with suppress(VaultError):  # it is written
-        made = parse.parse_file(written.read_bytes(), written.name)[0].title.casefold()
+        made = parse.parse_file(files.read_file(written), written.name)[0].title.casefold()
         for each in entries.entries(vault):
             is_other = each.path != str(written.relative_to(vault.root))
             if is_other and each.title.casefold() == made:
@@ -118,9 +118,9 @@ def update_lesson(
     if seen not in (None, entry.file_hash):
         message = f"{entry.path} was saved since it was opened here"
         raise ChangedError(message, "look at it again, and then edit it")
-    before = (vault.root / entry.path).read_bytes() if "#" in entry.id else b""
+    before = files.read_file(vault.root / entry.path) if "#" in entry.id else b""
     path = update.write(vault, name, shown=entry, unchanged=seen is not None, **changes)
-    id = edits.id_after(entry.id, before, path.read_bytes()) if before else entry.id
+    id = edits.id_after(entry.id, before, files.read_file(path)) if before else entry.id
     return Changed(id, str(path))
 
 
@@ -152,7 +152,7 @@ def rename(
     planned = categories.plan(vault, old, new)
     if write:
         categories.apply(vault, planned)
-    settings = (vault.lessons_dir / SETTINGS).read_text("utf-8", "replace")
+    settings = files.read_file(vault.lessons_dir / SETTINGS).decode("utf-8", "replace")
     return planned, planned.old if f'"{planned.old}' in settings else ""
 
 

@@ -23,6 +23,7 @@ from vault_index import config, files, git
 from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import GitError, LessonError, VaultError
+from vault_index.hotpath import index_files
 from vault_index.lesson import parse, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
 from vault_index.store import ownership
@@ -378,8 +379,7 @@ def _noted_at(folder: Path, path: str, commits: Sequence[str]) -> frozenset[str]
 
 
 def _read(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(MAX_BYTES + 1)
+    return index_files.read(file, MAX_BYTES + 1)
 
 
 def _from_disk(vault: Vault, files: Iterable[tuple[str, bool]]) -> Iterator[Candidate]:

@@ -16,7 +16,15 @@ from vault_index import check, files, git
 from vault_index.check import harmless
 from vault_index.edit import formats
 from vault_index.edit.formats import Draft
-from vault_index.errors import ChangedError, LessonError, VaultError, WriteError
+from vault_index.errors import (
+    ChangedError,
+    LessonError,
+    UnreadableError,
+    VaultError,
+    WriteError,
+    unreadable,
+)
+from vault_index.hotpath import index_files
 from vault_index.index import rows
 from vault_index.lesson import edits, parse
 from vault_index.lesson.category import checked
@@ -87,8 +95,8 @@ def read(
         format = "obsidian" if is_notes else format
     name = ""
     for name, data in _files(source):
-        if isinstance(data, OSError):
-            yield name, [], [LessonError(f"cannot be read: {data.strerror}")]
+        if isinstance(data, UnreadableError):
+            yield name, [], [LessonError(data.message.removeprefix(f"{source / name} "))]
             continue
         is_other = format in ("obsidian", "okf") and not name.endswith(".md")
         yield name, *formats.read_good(data, name, "" if is_other else format)
@@ -171,10 +179,10 @@ def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: 
     return written
 
 
-def _files(source: Path) -> Iterator[tuple[str, bytes | OSError]]:
+def _files(source: Path) -> Iterator[tuple[str, bytes | UnreadableError]]:
     """Yield a file, or the files of a folder that may hold lessons, by path; hidden ones are private."""
     if not source.is_dir():
-        yield _printable(source.name), files.read_file(source)
+        yield _printable(source.name), files.read_named(source)
     for place, folders, names in os.walk(source, onerror=_refuse) if source.is_dir() else ():
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -184,13 +192,13 @@ def _files(source: Path) -> Iterator[tuple[str, bytes | OSError]]:
                 continue
             inside = _printable(str(file.relative_to(source)))
             try:
-                yield inside, file.read_bytes()
-            except OSError as error:
+                yield inside, files.read_file(file)
+            except UnreadableError as error:
                 yield inside, error
 
 
 def _refuse(error: OSError) -> None:
-    raise VaultError(f"{error.filename} cannot be read: {error.strerror}") from None
+    raise unreadable(error.filename, error) from None
 
 
 def _printable(name: str) -> str:
@@ -219,9 +227,11 @@ def _placed(
         return replace(item, verdict=SAME, why="twice in what is imported")
     taken[path] = draft.data
     try:
-        current = (vault.lessons_dir / path).read_bytes()
-    except OSError:
+        current = index_files.read(vault.lessons_dir / path, files.MAX_BYTES)
+    except FileNotFoundError:
         return item
+    except OSError as error:
+        raise unreadable(vault.lessons_dir / path, error) from None
     if draft.data == current or harmless.with_line(draft.data, path) == current:
         return replace(item, verdict=SAME, why="in the vault already")
     return replace(item, verdict=TAKEN, why="another lesson has this name in the vault")
@@ -235,7 +245,7 @@ def _updating(vault: Vault, item: Item) -> Item:
         paths = [file.path for file in vault.files()[0] if f"/{file.path}".endswith(f"/{name}")]
     if len(paths) != 1:
         return item
-    path, before = paths[0], (vault.lessons_dir / paths[0]).read_bytes()
+    path, before = paths[0], files.read_file(vault.lessons_dir / paths[0])
     try:
         old, data = parse.parse_file(before, path), _with_own_keys(before, item.data, path)
     except LessonError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ def write(file: Path, name: str, typed: str | None) -> Any:
             config.unknown_key(name, set(config.SETTINGS)), "see all: lessons config"
         )
     value = None if typed is None else _read(name, typed)
-    data = files.read_if_any(file)
-    before = (data or b"").decode("utf-8", "surrogateescape")
+    data = files.read_if_any(file) or b""
+    mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
+    before = data.removeprefix(mark).decode("utf-8", "surrogateescape")
     after = _with_line(before, name, value)
     values, (table, _, key) = _parsed(before, file), name.rpartition(".")
     is_twice = table and f"{table}_{key}" in values  # its other spelling
@@ -39,7 +41,7 @@ def write(file: Path, name: str, typed: str | None) -> Any:
     if is_twice or _parsed(after, file) != new:
         raise SettingsError(f"{file} has {name} in more than one line", _BY_HAND)
     file.parent.mkdir(parents=True, exist_ok=True)
-    files.replace_file(file, after.encode("utf-8", "surrogateescape"))
+    files.replace_file(file, mark + after.encode("utf-8", "surrogateescape"))
     return value
 
 

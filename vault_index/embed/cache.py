@@ -14,6 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vault_index.errors import WriteError
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -105,15 +107,20 @@ class VectorCache:
                 )
 
     def remove(self, contents: Collection[str]) -> None:
-        """Forget the vectors of these contents, in the bytes of the file, too."""
+        """Forget the vectors of these contents, in the bytes of the file, too. Raises WriteError."""
+        import sqlite3
+
         if not contents or not self._file.exists():
             return
-        with self._as_if_empty(), self._opened() as database, database:
-            database.execute("PRAGMA secure_delete = ON")
-            database.execute(_SCHEMA)
-            database.execute("CREATE TEMP TABLE gone (content TEXT)")
-            database.executemany("INSERT INTO gone VALUES (?)", ([each] for each in contents))
-            database.execute("DELETE FROM vectors WHERE content IN (SELECT content FROM gone)")
+        try:
+            with self._opened() as database, database:
+                database.execute("PRAGMA secure_delete = ON")
+                database.execute(_SCHEMA)
+                database.execute("CREATE TEMP TABLE gone (content TEXT)")
+                database.executemany("INSERT INTO gone VALUES (?)", ([each] for each in contents))
+                database.execute("DELETE FROM vectors WHERE content IN (SELECT content FROM gone)")
+        except (OSError, sqlite3.DatabaseError) as error:  # it is a cache
+            raise WriteError(f"cannot write {self._file}: {error}", f"rm {self._file}") from None
 
     def _opened(self) -> contextlib.closing[sqlite3.Connection]:
         import sqlite3

@@ -24,7 +24,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from vault_index.errors import ChangedError, LinkError, VaultError, WriteError
+from vault_index.errors import (
+    ChangedError,
+    LinkError,
+    UnreadableError,
+    VaultError,
+    WriteError,
+    hint_for,
+    unreadable,
+)
 from vault_index.hotpath import index_files
 from vault_index.text.blocks import composed
 
@@ -34,6 +42,7 @@ RACY_NS = 2_000_000_000  # the coarsest tick of a file system's times (FAT)
 # `cp -p`, a swap of two files by rename. Nobody can set a ctime.
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is read whole
 Stamp = tuple[int, int, int, int]
+DEVICES = Path("/dev")
 TEMPORARY = ".lessons-tmp"  # the end of the name of each file that is written beside its place
 IGNORED = f".*{TEMPORARY}"
 # by a process of another machine or container, which nobody can ask for here
@@ -70,38 +79,91 @@ def is_racy(seen: Stamp) -> bool:
     return now - ctime < RACY_NS or 0 <= now - mtime < RACY_NS
 
 
-def read_file(file: Path) -> bytes:
-    """Read a file of the vault. Raises VaultError, which names it, if that cannot be done."""
+def read_file(file: Path, limit: int = MAX_BYTES, *, follow: bool = False) -> bytes:
+    """Read an ordinary file that others may have put there, such as a lesson or an agent's settings.
+
+    With `follow` it may be a link to one, as people keep their settings. Raises UnreadableError, which
+    names it, also if it has more bytes than the limit.
+    """
+    try:
+        data = index_files.read(file, limit + 1, follow=follow)
+    except OSError as error:
+        raise unreadable(file, error) from None
+    return _refuse_large(file, data, limit)
+
+
+def is_missing(file: Path) -> bool:
+    """Whether there is no file, and no other reason not to see one."""
+    try:
+        file.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def read_named(file: Path, limit: int = MAX_BYTES) -> bytes:
+    """Read what a person named: a file, a link to one, or what the shell has in `/dev`, as for `<(ls)`.
+
+    Raises UnreadableError.
+    """
+    if not file.absolute().is_relative_to(DEVICES):
+        return read_file(file, limit, follow=True)
     try:
         with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
+            return _refuse_large(file, opened.read(limit + 1), limit)
     except OSError as error:
-        raise VaultError(f"{file} cannot be read: {error.strerror}") from None
-    if len(data) > MAX_BYTES:
-        raise VaultError(f"{file} is larger than {MAX_BYTES >> 20} MB", "move it out of lessons/")
+        raise unreadable(file, error, "name a file that is there") from None
+
+
+def _refuse_large(file: Path, data: bytes, limit: int) -> bytes:
+    if len(data) > limit:
+        size = f"{limit >> 20} MB" if limit >> 20 else f"{limit >> 10} KB"
+        raise UnreadableError(f"{file} is larger than {size}", "shorten it, or split it")
     return data
 
 
-def read_if_any(file: Path, limit: int = -1) -> bytes | None:
-    """Return a file that is not the vault's, such as .gitignore, or its beginning; None without one.
+def read_if_any(file: Path, limit: int | None = None) -> bytes | None:
+    """Return a file that is not the vault's, such as .gitignore; None without one.
 
-    Raises WriteError for a link, which would bring in text from elsewhere, and for a device or pipe.
+    With a `limit` only so many bytes of its beginning. Raises WriteError for a link, which would bring in
+    text from elsewhere, and for a device or pipe; UnreadableError for a file that is too large.
     """
-    data = _content(file, limit)
-    if data is None and os.path.lexists(file):
-        kind = "a link" if file.is_symlink() else "not a file that can be read"
-        raise WriteError(f"{file} is {kind}", "put an ordinary file in its place")
-    return data
+    try:
+        data = index_files.read(file, MAX_BYTES + 1 if limit is None else limit)
+        return data if limit is not None else _refuse_large(file, data, MAX_BYTES)
+    except OSError as error:
+        if index_files.is_missing(error) and not os.path.lexists(file):
+            return None
+        if file.is_symlink():
+            raise WriteError(f"{file} is a link", "put an ordinary file in its place") from None
+        why = f"{file} is not a file that can be read: {error.strerror}"
+        raise WriteError(why, hint_for(error, "put an ordinary file in its place")) from None
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file of this program; {} without one, and for a damaged one."""
+    """Return the JSON object in a file of this program; {} without one, and for a damaged one.
+
+    Raises WriteError as `read_if_any` does.
+    """
     import json  # a hook need not load it
 
-    with suppress(VaultError, ValueError, RecursionError):
-        values = json.loads(read_if_any(file) or b"{}")
+    data = read_if_any(file)
+    with suppress(ValueError, RecursionError):
+        values = json.loads(data or b"{}")
         return values if isinstance(values, dict) else {}
     return {}
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names in a folder of this program, none without it. Raises UnreadableError."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208  # no path for each
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise unreadable(folder, error) from None
 
 
 def refuse_links(folder: Path, top: Path) -> None:
@@ -256,7 +318,7 @@ def writing(place: Path) -> Iterator[None]:
     except OSError as error:
         raise WriteError(
             f"cannot write {place}: {error.strerror or error}",
-            "free some space or make the folder writable",
+            hint_for(error, "make the folder writable"),
         ) from None
 
 

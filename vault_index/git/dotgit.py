@@ -52,7 +52,7 @@ def git_folder(top: Path) -> Path:
     """Return the folder that `.git` is, or names: of a linked work tree, a submodule."""
     dot = top / ".git"
     try:
-        content = dot.read_text("utf-8", "surrogateescape")
+        content = os.fsdecode(index_files.read(dot, 4096))
     except OSError:
         return dot
     return top / content.removeprefix("gitdir:").strip()
@@ -84,8 +84,7 @@ def tracks_nothing_named(top: Path, name: str) -> bool:
     if "GIT_INDEX_FILE" in os.environ or any(folder.glob("sharedindex.*")):
         return False
     try:
-        with (folder / "index").open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = index_files.read(folder / "index", MAX_BYTES + 1, follow=True)
     except OSError:
         return False
     # in version 4 a path is written without what it shares with the one before it

@@ -16,7 +16,7 @@ An answer that an agent cannot use may block its prompt, so each gets exactly it
 
 from __future__ import annotations
 
-from vault_index.hotpath import protocol
+from vault_index.hotpath import index_files, protocol
 
 PROMPT, START, FAILURE = "UserPromptSubmit", "SessionStart", "PostToolUseFailure"
 # what an agent calls an event, and what Claude Code does; others stay as they are
@@ -99,7 +99,8 @@ def _ended_in_codex(event: dict[str, object]) -> tuple[object, object]:
     import os
 
     call = str(event.get("tool_use_id"))
-    with open(str(event.get("transcript_path")), "rb") as file:
+    handle = index_files.open_plain(str(event.get("transcript_path")), follow=True)
+    with open(handle, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_TAIL))
         lines = file.read(MAX_TAIL).splitlines()
     for line in reversed(lines):

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 OWNER, KEY = "owner", "index.key"
 POINTER = "current"  # names the index in force
-_TYPE, _FOLDER, _PLAIN = 0o170000, 0o040000, 0o100000  # the module `stat` is one more to load
+# the module `stat` is one more to load
+_TYPE, _PLAIN, _LINK = 0o170000, 0o100000, 0o120000
+MAX_SETTINGS_BYTES = 1024 * 1024
 
 
 def open_folder(folder: str) -> int:
@@ -86,12 +88,17 @@ def refused(name: str) -> OSError:
 
 
 def is_ours(folder: str, home: str) -> bool:
-    """Whether a `.vault_index` carries the mark of this user and this checkout."""
+    """Whether a `.vault_index` carries the mark of this user and this checkout.
+
+    Raises OSError where the disk does not say.
+    """
     try:
         key = read(f"{home}/{KEY}", 128)
         written = read(f"{folder}/{OWNER}", 128)
-    except OSError:
-        return False
+    except OSError as error:
+        if is_missing(error):
+            return False
+        raise
     import hmac
 
     return hmac.compare_digest(written, mark(folder, key))
@@ -105,17 +112,46 @@ def mark(folder: str, key: bytes) -> bytes:
     return hashlib.blake2b(checkout, key=key.strip(), digest_size=32).hexdigest().encode()
 
 
-def read(path: str | os.PathLike[str], limit: int = -1) -> bytes:
-    """Return the beginning of an ordinary file. Raises OSError for a link, a pipe, a folder."""
-    # a pipe that is opened without O_NONBLOCK waits for a writer
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def read(path: str | os.PathLike[str], limit: int = -1, *, follow: bool = False) -> bytes:
+    """Return the beginning of an ordinary file; with `follow` also of the one that a link leads to.
+
+    Raises OSError: for anything else it is no ordinary file, and is not waited for.
+    """
+    handle = open_plain(path, follow=follow)
     try:
-        if os.fstat(handle).st_mode & _TYPE != _PLAIN:
-            raise refused(os.fspath(path))
         with open(handle, "rb", closefd=False) as opened:
             return opened.read(limit)
     finally:
         os.close(handle)
+
+
+def open_plain(path: str | os.PathLike[str], *, follow: bool = False) -> int:
+    """Open an ordinary file for reading, as `read` does, and return its descriptor. Raises OSError."""
+    # before it is opened: that alone can rewind a tape; a pipe without O_NONBLOCK waits for a writer
+    _refuse_special(path, os.stat(path, follow_symlinks=follow))
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    handle = os.open(path, flags)
+    try:
+        _refuse_special(path, os.fstat(handle))
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _refuse_special(path: str | os.PathLike[str], found: os.stat_result) -> None:
+    if found.st_mode & _TYPE != _PLAIN:
+        import errno
+
+        kind = "a link" if found.st_mode & _TYPE == _LINK else "no ordinary file"
+        raise OSError(errno.ELOOP, f"it is {kind}", os.fspath(path))
+
+
+def is_missing(error: OSError) -> bool:
+    """Whether an error says that nothing of ours is there, and not that the disk cannot say it."""
+    import errno
+
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 def is_alive(pid: int) -> bool:
@@ -143,28 +179,29 @@ def find(named: str | None, folder: str, environ: Mapping[str, str]) -> str | No
 
     `named`, else `$LESSONS_VAULT`, is a path in or below it. Without either it is the nearest vault from
     `folder` upwards, else the `vault` of the user's settings. Raises ValueError if those are not TOML,
-    OSError if they cannot be read.
+    OSError if they cannot be read, or if a disk does not answer.
     """
     named = named or environ.get("LESSONS_VAULT")
     if named:
         place = os.path.expanduser(named)
-        return around(place) if os.path.exists(place) else None
+        return around(place) if _found(place) else None
     if nearest := around(folder):
         return nearest
-    path = f"{home_folder(environ)}/config.toml"
-    if not os.path.isfile(path):
+    try:
+        data = read(f"{home_folder(environ)}/config.toml", MAX_SETTINGS_BYTES + 1, follow=True)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     import tomllib
 
-    with open(path, "rb") as file:
-        chosen = tomllib.load(file).get("vault")
+    chosen = tomllib.loads(data.decode("utf-8-sig")).get("vault")
     return around(os.path.expanduser(chosen)) if isinstance(chosen, str) else None
 
 
 def around(folder: str) -> str | None:
     """Return the root of the nearest vault, from a folder upwards; None without one.
 
-    A `lessons` that is a link is no vault: it may lead to anything of the user's.
+    A `lessons` that is a link is no vault: it may lead to anything of the user's. Raises OSError if a
+    disk does not answer.
     """
     here = os.path.abspath(folder)
     while True:
@@ -184,4 +221,17 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 
 def _is_vault(folder: str) -> bool:
-    return os.path.isfile(f"{folder}/{SETTINGS}") and not os.path.islink(folder)
+    found = _found(f"{folder}/{SETTINGS}")
+    return found is not None and found.st_mode & _TYPE == _PLAIN and not os.path.islink(folder)
+
+
+def _found(path: str) -> os.stat_result | None:
+    """Return what is at a path; None without it. Raises OSError if a disk does not answer."""
+    try:
+        return os.stat(path)
+    except OSError as error:
+        if is_missing(error) or isinstance(error, PermissionError):
+            return None
+        raise
+    except ValueError:  # a zero in the name
+        return None

@@ -288,6 +288,18 @@ def loads(text: str) -> Any:
     return value
 
 
+def whole_characters(text: str) -> str:
+    """Return a text with a question mark for each half of a character, which JSON can name by itself.
+
+    No file, database or table takes such a half: `"\\ud800"`.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
 def dumps(value: Any) -> str:
     """Return a value as JSON in ASCII. Raises TypeError for a value without a form in JSON."""
     try:

@@ -59,7 +59,7 @@ def note_end(event: Mapping[str, object], folder: str) -> bool:
 
 
 def is_recorded(journal: str, folder: str) -> bool:
-    """Whether the sessions of a folder, or of its main worktree, are recorded."""
+    """Whether the sessions of a folder, or of its main worktree, are recorded. Raises OSError."""
     recorded = recorded_folders(journal)
     if recorded in ([], [EVERYTHING]):
         return bool(recorded)
@@ -78,15 +78,18 @@ def is_recorded(journal: str, folder: str) -> bool:
 def is_on() -> bool:
     """Whether the user has a journal: sessions are recorded, or some were, or were imported."""
     journal = place_of()
-    is_recorded = any(not line.startswith(NEVER) for line in recorded_folders(journal))
+    try:
+        is_recorded = any(not line.startswith(NEVER) for line in recorded_folders(journal))
+    except OSError:  # who asks the journal is told
+        return True
     return is_recorded or os.path.isdir(f"{journal}/{INDEX}")
 
 
 def recorded_folders(journal: str) -> list[str]:
-    """Return the lines of `recorded`, without comments; none where it cannot be read."""
+    """Return the lines of `recorded`, without comments; none without it. Raises OSError."""
     try:
         data = index_files.read(f"{journal}/{RECORDED}", MAX_BYTES)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     lines = data.decode("utf-8", "replace").split("\n")
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -25,7 +25,6 @@ RESTART_SECONDS = 3  # a watcher that dies at once is not started with each prom
 STARTING_SECONDS = 15  # a watcher that does not listen by then is hung; no hook waits for it
 POLL_SECONDS = 0.02
 POLLS = 5  # for the socket, between two checks that the watcher still runs
-MAX_SETTINGS_BYTES = 1024 * 1024
 
 # variables that an agent or git sets for its own children only
 _NOT_PASSED_ON = ("CLAUDE", "GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX")
@@ -194,7 +193,7 @@ def _inode(place: str) -> int:
 
 def _mentions_it(path: str) -> bool:
     try:
-        text = index_files.read(path, MAX_SETTINGS_BYTES)
+        text = index_files.read(path, index_files.MAX_SETTINGS_BYTES)
     except FileNotFoundError:
         return False
     except OSError:  # a link: who parses the settings follows it

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import files, git
 from vault_index.errors import LessonError
+from vault_index.hotpath import index_files
 from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
@@ -246,8 +247,7 @@ class _Reader:
 
 def content(vault: Vault, path: str) -> bytes:
     """Return the content of a file; of one that is too large for a lesson just enough to tell."""
-    with (vault.lessons_dir / path).open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+    return index_files.read(vault.lessons_dir / path, MAX_BYTES + 1)
 
 
 def _hash_now(vault: Vault, path: str) -> str:

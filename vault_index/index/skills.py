@@ -17,6 +17,7 @@ from stat import S_ISREG
 from vault_index import files, state
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import LessonError, WriteError
+from vault_index.hotpath import index_files
 from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
@@ -110,8 +111,8 @@ def _read_each(
     for path, ((size, *_), scope) in listed.items():
         data = b""
         try:
-            with Path(path).open("rb") as file:  # of one that is too large enough to refuse it
-                data = file.read(min(size, MAX_BYTES) + 1)
+            # of one that is too large enough to refuse it
+            data = index_files.read(path, min(size, MAX_BYTES) + 1, follow=scope == USER)
             yield read(data, path, scope), data
         except LessonError as error:
             yield Problem(path, error.line, error.message.removeprefix(f"{path}: ")), data

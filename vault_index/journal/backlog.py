@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import os
 import time
 from collections.abc import Iterable
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index import files
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, unreadable
 from vault_index.files import make_folder
-from vault_index.hotpath import log, spool, start
+from vault_index.hotpath import index_files, log, spool, start
 from vault_index.journal.journal import Journal
 from vault_index.store import ownership
 from vault_index.text.quote import visible_line
@@ -46,13 +47,13 @@ def ended(journal: Journal) -> list[Note]:
 
 
 def waiting(journal: Journal, suffix: str = "") -> list[Note]:
-    """Return the transcripts that wait for capture, the oldest note first."""
-    notes = []
-    for file in (journal.folder / spool.FOLDER).glob(f"{'?' * _NAME_CHARS}{suffix}"):
+    """Return the transcripts that wait for capture, the oldest note first. Raises UnreadableError."""
+    folder, notes = journal.folder / spool.FOLDER, list[Note]()
+    for name in fnmatch.filter(files.names_in(folder), f"{'?' * _NAME_CHARS}{suffix}"):
         with contextlib.suppress(OSError, VaultError):  # removed meanwhile
-            now = file.stat(follow_symlinks=False)
-            path = os.fsdecode(files.read_file(file))
-            notes.append(Note(file.name, now.st_ino, Path(path), now.st_mtime))
+            now = (folder / name).stat(follow_symlinks=False)
+            path = os.fsdecode(files.read_file(folder / name))
+            notes.append(Note(name, now.st_ino, Path(path), now.st_mtime))
     return sorted(notes, key=lambda note: note.at)
 
 
@@ -92,9 +93,12 @@ def complain(journal: Journal, message: str) -> None:
 def complaints(journal: Journal) -> list[str]:
     """Return what could not be captured during the last days, each reason once, the latest last."""
     oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
+    file = journal.folder / spool.FOLDER / start.LOG
     try:
-        text = (journal.folder / spool.FOLDER / start.LOG).read_text("utf-8", "replace")
-    except OSError:
+        text = index_files.read(file).decode("utf-8", "replace")
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        return [unreadable(file, error).message]
     recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]
     return list({line[_STAMP:]: line for line in recent}.values())

@@ -21,9 +21,9 @@ from typing import Any, BinaryIO
 
 from vault_index import git, state
 from vault_index.check.redact import redact
-from vault_index.errors import StateError, VaultError, WriteError
+from vault_index.errors import StateError, VaultError, WriteError, unreadable
 from vault_index.features import JournalTable
-from vault_index.hotpath import spool
+from vault_index.hotpath import index_files, spool
 from vault_index.journal import archive, backlog, index, observe, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import ReadTo, Session
@@ -212,7 +212,7 @@ def read(file: Path, agent: str, before: Session | None = None) -> Read:
     started has no moments. Raises VaultError if the file cannot be read.
     """
     try:
-        with file.open("rb", buffering=_CHUNK) as opened:
+        with os.fdopen(index_files.open_plain(file), "rb", _CHUNK) as opened:
             size = os.fstat(opened.fileno()).st_size
             digest = _digest(opened, before.read, size) if before else None
             if before is None or digest is None:
@@ -220,7 +220,7 @@ def read(file: Path, agent: str, before: Session | None = None) -> Read:
                 opened.seek(0)
             return _read(file, opened, before, digest)
     except OSError as error:
-        raise VaultError(f"{file} cannot be read: {error.strerror}") from None
+        raise unreadable(file, error) from None
 
 
 def _read(file: Path, opened: BinaryIO, before: Session, digest: Any) -> Read:

@@ -21,12 +21,13 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from vault_index import files, git, state
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, unreadable
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks
@@ -98,13 +99,29 @@ def name_for(journal: Journal, folder: str) -> str:
 
 
 def recorded(journal: Journal, folder: str) -> bool:
-    """Whether the sessions of a folder are recorded, itself or one above or its main work tree."""
-    return spool.is_recorded(str(journal.folder), folder)
+    """Whether the sessions of a folder are recorded, itself or one above or its main work tree.
+
+    Raises UnreadableError.
+    """
+    with _readable(journal):
+        return spool.is_recorded(str(journal.folder), folder)
 
 
 def recorded_folders(journal: Journal) -> list[str]:
-    """Return the folders whose sessions are recorded, `*` for all, `!folder` for none of it."""
-    return spool.recorded_folders(str(journal.folder))
+    """Return the folders whose sessions are recorded, `*` for all, `!folder` for none of it.
+
+    Raises UnreadableError.
+    """
+    with _readable(journal):
+        return spool.recorded_folders(str(journal.folder))
+
+
+@contextmanager
+def _readable(journal: Journal) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(journal.folder / RECORDED, error, "make it a file of yours") from None
 
 
 def record(journal: Journal, folder: str) -> bool:

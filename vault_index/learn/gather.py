@@ -6,6 +6,7 @@ exclude by now.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -116,7 +117,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
     is_wanted = _wanted(vault, place)
     changes, texts = [], []
     for named in paths:
-        file = (place / named).resolve()
+        file = Path(os.path.realpath(place / named))  # `resolve` raises for links in a circle
         if not file.is_relative_to(top) or ".git" in file.parts:
             raise VaultError(f"{named} is not in {top}", "name files of the project")
         if not file.exists():
@@ -128,7 +129,7 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
                 " it out or a tool made it",
                 "name files that git has, and that `exclude` of [journal] and [learn] allows",
             )
-        content = read_if_any(file)
+        content = read_if_any(file, MAX_FILE + 1)
         if content is None or len(content) > MAX_FILE or b"\0" in content:
             raise VaultError(f"{named} is no text file to learn from", "name files with text")
         lines = content.decode("utf-8", "replace").splitlines()

@@ -30,11 +30,15 @@ _HINT = "see their ids with `lessons review list`"
 
 
 def folder_of(vault: Vault) -> Path | None:
-    """Return where the proposals of a vault are; None before the first. Writes nothing."""
+    """Return where the proposals of a vault are; None before the first. Writes nothing.
+
+    Raises StateError, and LinkError for a link in its place.
+    """
     home = vault.config.home
     project = projects.find_project(home, str(vault.root))
     folder = home / projects.PROPOSALS / project / _place_in_repository(vault)
-    return folder if project and folder.is_dir() and not folder.is_symlink() else None
+    files.refuse_links(folder, home)
+    return folder if project and os.path.lexists(folder) else None
 
 
 @contextmanager
@@ -58,12 +62,13 @@ def _place_in_repository(vault: Vault) -> str:
 
 
 def ids(folder: Path | None) -> list[str]:
-    """Return the ids of what waits, oldest first."""
+    """Return the ids of what waits, oldest first. Raises UnreadableError."""
     written: dict[str, int] = {}
-    for file in folder.glob("*.md") if folder else ():
-        if _ID.fullmatch(file.stem):
+    for name in files.names_in(folder) if folder else ():
+        id = name.removesuffix(".md")
+        if folder and id != name and _ID.fullmatch(id):
             with suppress(FileNotFoundError):  # accepted since it was listed
-                written[file.stem] = file.lstat().st_mtime_ns
+                written[id] = (folder / name).lstat().st_mtime_ns
     return sorted(written, key=lambda id: (written[id], id))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +56,7 @@ def of(vault: Vault) -> list[Above]:
         while name in names:
             number += 1
             name = f"{base}-{number}"
-        root = folder.resolve()
+        root = Path(os.path.realpath(folder))  # `resolve` raises for links in a circle
         if root not in vaults and root != vault.root:
             names.add(name)
             vaults[root] = Above(name, entry, root)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError, VaultError
+from vault_index.hotpath import index_files
 from vault_index.index import rows
 from vault_index.lesson import category, passages
 from vault_index.lesson.file import MAX_BYTES, decode
@@ -67,8 +68,7 @@ def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
     findings: list[Finding] = []
     for path in paths:
         try:
-            with (vault.lessons_dir / path).open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            data = index_files.read(vault.lessons_dir / path, MAX_BYTES + 1)
             text = decode(data, path)
             lessons = parse_file(data, path)
         except (OSError, LessonError):  # deleted, or reported by another rule

@@ -189,6 +189,7 @@ def content(vault: Vault, entry: WholeEntry, *, unchanged: bool = False) -> byte
     Raises VaultError if the file now has another lesson in its place: of another title and text or,
     where it must be `unchanged`, either. LessonError if it does not parse.
     """
+    files.refuse_links(vault.root / entry.path, vault.root)
     data = files.read_file(vault.root / entry.path)
     if file.hash_of_file(data) == entry.file_hash:
         return data

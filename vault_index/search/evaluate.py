@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.search import entries, failures, floor, query
@@ -109,8 +110,8 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """Read a file of JSON objects, one a line, with their line numbers. Raises VaultError."""
     values = []
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = files.read_named(path).decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
         raise VaultError(f"{path} cannot be read: {error}") from None
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import state
-from vault_index.errors import WriteError
-from vault_index.hotpath import agents, index_files, log
+from vault_index.errors import WriteError, unreadable
+from vault_index.hotpath import agents, index_files, log, protocol
 from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
 
 PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
@@ -41,6 +41,8 @@ SHOWN = 5  # lessons of the most and of the never used
 WEEKS = 4  # of which use is summed up
 CLAIM_DAYS = 7  # days to remember that an event was answered
 HOOK_SECONDS = 0.3  # to wait for another process that writes
+MAX_MS = 86_400_000.0  # of a search: a line that says more is not ours
+MAX_LOG_BYTES = 4 * log.MAX_BYTES  # a writer that has it open may go beyond its limit
 NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
 key_of = log.key_of  # the hash by which a record knows a prompt
 
@@ -541,18 +543,32 @@ def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
 def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, Any]]:
     """Return the lines about a vault since a time (seconds since 1970), oldest first."""
     from_then = moment(since)
-    lines: list[str] = []
+    found: list[dict[str, Any]] = []
     for name in (f"{HOOK_LOG}.old", HOOK_LOG):
-        with suppress(OSError):
-            lines += (home / name).read_text("utf-8", "replace").split("\n")
-    found = []
-    for line in lines:
-        with suppress(ValueError, RecursionError, AttributeError):  # such as half a line
-            entry = json.loads(line)
-            is_whole = {"time", "event", "message"} <= entry.keys()
-            if is_whole and str(entry["time"]) >= from_then and _is_about(entry, root):
-                found.append(entry)
+        try:
+            lines = index_files.read(home / name, MAX_LOG_BYTES).decode("utf-8", "replace")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            message = unreadable(home / name, error).message
+            found.append({"time": moment(time.time()), "event": "", "message": message})
+            continue
+        entries = filter(None, map(_entry, lines.split("\n")))
+        found += [each for each in entries if each["time"] >= from_then and _is_about(each, root)]
     return found
+
+
+def _entry(line: str) -> dict[str, Any] | None:
+    """Return what a line of the hooks' log says; None for half a line and other texts."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entry, dict) or not {"time", "event", "message"} <= entry.keys():
+        return None
+    texts = {key: text for key, text in entry.items() if isinstance(text, str)}
+    entry["time"] = str(entry["time"])
+    return {**entry, **{key: protocol.whole_characters(text) for key, text in texts.items()}}
 
 
 def _is_about(entry: dict[str, Any], root: Path) -> bool:
@@ -593,7 +609,7 @@ def _miss(line: Mapping[str, Any]) -> Record:
         event=str(line["event"]),
         session=str(line.get("session") or ""),
         prompt=str(line.get("prompt") or ""),
-        ms=float(ms) if isinstance(ms, (int, float)) else None,
+        ms=float(ms) if isinstance(ms, (int, float)) and 0 <= ms < MAX_MS else None,
         by="hook",
         silent=str(line["message"]),
         missed=True,

@@ -7,8 +7,10 @@ with the package's.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +22,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from vault_index import native
-from vault_index.errors import NOT_PUBLISHED, IndexStateError, StoreError, VaultError, WriteError
+from vault_index.errors import (
+    NOT_PUBLISHED,
+    IndexStateError,
+    StoreError,
+    VaultError,
+    WriteError,
+    hint_for,
+    named_in,
+    unreadable,
+)
+from vault_index.hotpath import index_files
 from vault_index.native import Chain, NotUnderstood, Pending, wait
 from vault_index.store import ownership
 from vault_index.store.filters import some_of
@@ -42,6 +54,8 @@ _IS_KEY = "lance-schema:unenforced-primary-key:position"
 _ALWAYS = 0.0  # seconds: see what other processes committed
 # what it comes to when something is not there any more, or takes other arguments
 _MISFITS = (NotUnderstood, ImportError, AttributeError, TypeError, LookupError)
+
+_PANIC = "pyo3_runtime"  # the module of an error of Rust that it did not expect itself
 
 _introduced = False  # whether the module has found what it takes for asyncio
 
@@ -88,11 +102,8 @@ _REASONS = {  # what an object store says, in its words -> in a few
     "no credentials": ("nocredentials", "169.254.169.254"),
     NOT_PUBLISHED: ("was not found",),
 }
-_UNWRITABLE = {
-    "the disk is full": ("no space left",),
-    "the file system is read-only": ("read-only file system",),
-    "permission denied": ("permission denied",),
-}
+# in a message of LanceDB
+_OS_ERROR = re.compile(r"\(os error (\d+)\)(?: at path \"([^\"]+)\")?")
 
 
 @contextmanager
@@ -105,22 +116,27 @@ def lance_errors(index: Place) -> Iterator[None]:
         yield
     except (*_MISFITS, RuntimeError, ValueError, OSError) as error:
         raise _our_error(error, index) from error
+    except BaseException as error:
+        if type(error).__module__ != _PANIC:  # no Exception, so nobody would expect it
+            raise
+        raise _our_error(error, index) from error
 
 
-def _our_error(error: Exception, index: Place) -> VaultError:
+def _our_error(error: BaseException, index: Place) -> VaultError:
     message = " ".join(str(error).split())
     is_misfit = isinstance(error, _MISFITS)
     if isinstance(index, Remote) and (isinstance(error, NotUnderstood) or not is_misfit):
         reason = _reason(message, _REASONS) or message[:MAX_DAMAGE_CHARS]
         return StoreError(f"{index.uri}: {reason}", STORE_HINT)
+    if is_misfit and (cause := named_in(message)):  # what is loaded is a file, too
+        return unreadable("LanceDB's module", cause)
     if is_misfit:
         return VaultError(
             f"this release of LanceDB cannot be used: {type(error).__name__}: {error}",
             "run `pip install 'lancedb==0.40.*'`",
         )
-    if problem := _reason(message, _UNWRITABLE):
-        hint = "free some space or make the folder writable"
-        return WriteError(f"cannot write {index}: {problem}", hint)
+    if system := _of_system(error, message, index):
+        return system
     if isinstance(error, OSError):
         message = error.strerror or message
     place = str(index).strip("/")  # LanceDB names a file without the first slash, too
@@ -129,6 +145,35 @@ def _our_error(error: Exception, index: Place) -> VaultError:
     damage = " ".join(message.split())[:MAX_DAMAGE_CHARS]
     hint = "run `lessons index --rebuild`"
     return IndexStateError(f"the index at {index} is damaged: {damage}", hint)
+
+
+def _of_system(error: BaseException, message: str, index: Place) -> VaultError | None:
+    """Return the error for what the system refused, which no rebuild mends; None for damage.
+
+    LanceDB names the number of a system's error, and of damage none. A file that is missing within the
+    index is damage.
+    """
+    named = _OS_ERROR.search(message)
+    number = error.errno if isinstance(error, OSError) else int(named[1]) if named else None
+    cause = OSError(number, os.strerror(number)) if number else named_in(message)
+    if cause is None:
+        return None
+    number = cause.errno
+    place = Path(named[2]) if named and named[2] else None
+    is_within = place is None or str(index).strip("/") in str(place)
+    if index_files.is_missing(cause) or number == errno.EISDIR:
+        if is_within or place is None:
+            return None
+        hint = "set TMPDIR to a folder that is there and can be written"
+        return WriteError(f"cannot write {place.parent}: {cause.strerror}", hint)
+    if number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or (
+        number in (errno.EACCES, errno.EPERM) and "Unable to open file" not in message
+    ):
+        where = index if is_within or place is None else place.parent
+        return WriteError(
+            f"cannot write {where}: {cause.strerror}", hint_for(cause, "make the folder writable")
+        )
+    return unreadable(f"the index at {index}", cause, "make it readable")
 
 
 def _reason(said: str, reasons: Mapping[str, Sequence[str]]) -> str:

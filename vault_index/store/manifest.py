@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import files
-from vault_index.errors import IndexStateError
+from vault_index.errors import IndexStateError, unreadable
 from vault_index.hotpath import index_files
 from vault_index.store import ownership
 
@@ -102,14 +102,18 @@ class Manifest:
 def current(folder: Path) -> Path | None:
     """Return the index folder in force below `.vault_index`; None before the first one is whole.
 
-    An index that is not ours does not count.
+    An index that is not ours does not count. Raises UnreadableError where the disk does not say.
     """
     if not ownership.is_ours(folder):
         return None
     try:
         name = ownership.read_text(folder / index_files.POINTER).strip()
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return None
+    except OSError as error:
+        if index_files.is_missing(error):
+            return None
+        raise unreadable(folder, error) from None
     whole = ownership.INDEX_NAME.fullmatch(name) and ownership.is_folder(folder / name)
     return folder / name if whole else None
 
@@ -121,7 +125,8 @@ _latest: tuple[tuple[Path, files.Stamp], Manifest] | None = None
 def load(index: Path, newest: int = SCHEMA) -> Manifest:
     """Read an index's manifest. `newest` is the schema that this version writes.
 
-    Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it.
+    Raises IndexStateError if it is missing or damaged, or says that a newer version wrote it, and
+    UnreadableError where the disk does not say.
     """
     global _latest
     # looked at first: a newer file is read once more
@@ -143,6 +148,8 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
             _latest = latest = key, Manifest(files=files, **raw)
         return _restore_dirty(index, latest[1])
     except OSError as error:
+        if not index_files.is_missing(error):
+            raise unreadable(index / _FILE, error) from None
         raise IndexStateError(
             f"the index has no readable manifest: {error.strerror}", _REBUILD
         ) from None
@@ -184,7 +191,11 @@ def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
     listed = ",".join(f"{quoted(path)}:{entry.written or _write(entry)}" for path, entry in every)
     data = f'{json.dumps(values, separators=(",", ":"))[:-1]},"files":{{{listed}}}}}'.encode()
     with files.writing(index):
-        if even_if_same or is_dirty(index) or files.read_if_any(index / _FILE) != data:
+        if (
+            even_if_same
+            or is_dirty(index)
+            or files.read_if_any(index / _FILE, len(data) + 1) != data
+        ):
             files.replace_file(index / _FILE, data)
             _latest = (index, version(index)), manifest
         (index / _DIRTY).unlink(missing_ok=True)

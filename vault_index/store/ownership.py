@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from vault_index import files, git, state
-from vault_index.errors import ForeignIndexError, WriteError
+from vault_index.errors import ForeignIndexError, WriteError, unreadable
 from vault_index.hotpath import index_files
 from vault_index.hotpath.index_files import KEY, OWNER
 from vault_index.lesson import file
@@ -60,8 +60,14 @@ def check(folder: Path) -> None:
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether a `.vault_index` carries the mark of this user and this checkout."""
-    return index_files.is_ours(str(folder), index_files.home_folder(os.environ))
+    """Whether a `.vault_index` carries the mark of this user and this checkout.
+
+    Raises UnreadableError where the disk does not say.
+    """
+    try:
+        return index_files.is_ours(str(folder), index_files.home_folder(os.environ))
+    except OSError as error:
+        raise unreadable(error.filename or folder, error, "make it readable") from None
 
 
 def claim(folder: Path) -> None:

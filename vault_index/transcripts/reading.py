@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from vault_index import files
+from vault_index.hotpath import index_files
 from vault_index.transcripts import claude_code, codex, events
 from vault_index.transcripts.events import Event, Reader
 
@@ -59,8 +60,7 @@ def agent_of(file: Path) -> str:
 def folder_of(file: Path) -> str:
     """Return the folder that a transcript names first, "" if it is not near its beginning."""
     try:
-        with file.open("rb") as opened:
-            named = _CWD.search(opened.read(_PEEK))
+        named = _CWD.search(index_files.read(file, _PEEK))
         return str(json.loads(named[1])) if named else ""
     except (OSError, ValueError):
         return ""

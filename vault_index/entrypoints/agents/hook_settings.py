@@ -69,6 +69,9 @@ def hook_command(shared: bool) -> str:
     return str(script)
 
 
+BOM = "\ufeff"  # that Windows' editors begin a file with
+# in the place of a number with a point or an exponent, until it is written as it was spelled
+_SPELLED = f"number-{os.urandom(8).hex()} "
 # a text of JSON, or a comment: `//` within a text begins none
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -201,10 +204,11 @@ class HookSettings:
         text, has_comments = section.read(settings, "JSON"), False
         if text is None:
             return None, {}, False
+        bare = text.removeprefix(BOM)
         try:
-            values = json.loads(text) if text.strip() else {}
+            values = _loads(bare) if bare.strip() else {}
         except (ValueError, RecursionError) as error:
-            values = _without_comments(text) if self.comments else None
+            values = _without_comments(bare) if self.comments else None
             has_comments = True
             if values is None:
                 why = f"{settings} is not JSON ({error}); it was left alone"
@@ -279,19 +283,31 @@ def _groups(hooks: Mapping[str, Any], event: str) -> list[Any]:
     return groups if isinstance(groups, list) else []
 
 
+def _loads(text: str) -> Any:
+    """Return what JSON holds, its numbers as `_dump` writes them. Raises ValueError, RecursionError."""
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is no number of JSON")
+
+    # a float would lose digits, and `1e999` would become `Infinity`
+    return json.loads(text, parse_float=lambda spelled: _SPELLED + spelled, parse_constant=refuse)
+
+
 def _without_comments(text: str) -> Any:
     bare = _TEXT_OR_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " ", text)
     try:
-        return json.loads(bare) if bare != text else None
+        return _loads(bare) if bare != text else None
     except (ValueError, RecursionError):
         return None
 
 
 def _dump(values: dict[str, Any], like: str | None) -> str:
-    """Return JSON with the indentation that the file has, and its escapes."""
+    """Return JSON with the indentation that the file has, its escapes, numbers and byte order mark."""
     indent = re.search(r"\n([ \t]+)\S", like or "")
     escaped = "\\u" in (like or "")
-    return json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped) + "\n"
+    text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped)
+    text = re.sub(f'"{_SPELLED}([^"]*)"', r"\1", text)
+    return f"{BOM if (like or '').startswith(BOM) else ''}{text}\n"
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
+from vault_index.entrypoints.agents import section
 from vault_index.entrypoints.agents.hook_settings import (
     ALWAYS,
     FAILURES,
@@ -19,6 +20,7 @@ from vault_index.entrypoints.agents.hook_settings import (
     HookSettings,
 )
 from vault_index.entrypoints.agents.section import Section
+from vault_index.errors import SettingsError
 
 # The plugin for opencode: a file of JavaScript that asks our hook.
 
@@ -89,8 +91,8 @@ _PLUGIN = Plugin("opencode", {ALWAYS: [Hook("chat.message", 0)]})
 
 
 def _memory_of_codex(hooks: Path) -> str:
-    with suppress(OSError, ValueError):
-        values = tomllib.loads(hooks.with_name("config.toml").read_text("utf-8"))
+    with suppress(SettingsError, ValueError):
+        values = tomllib.loads(section.read(hooks.with_name("config.toml")) or "")
         if values.get("features", {}).get("memories") is True:
             return "Codex then seldom asks an MCP server; the hooks bring the team's lessons all the same"
     return ""

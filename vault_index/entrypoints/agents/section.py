@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vault_index import files
-from vault_index.errors import SettingsError
+from vault_index.errors import SettingsError, UnreadableError
 from vault_index.lesson.file import hash_of
 
 STAMP_CHARS = 12
+MAX_BYTES = 4 * 1024 * 1024  # of a file of an agent
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,16 @@ def _stamp(text: str) -> str:
 
 def read(file: Path, form: str = "UTF-8") -> str | None:
     """Return the text of a file, with its line ends; None without one. Raises SettingsError."""
-    try:
-        return file.read_bytes().decode("utf-8")  # read_text() would change them
-    except FileNotFoundError:
+    if files.is_missing(file):
         return None
-    except ValueError:
+    try:
+        return files.read_file(file, MAX_BYTES, follow=True).decode("utf-8")
+    except UnicodeDecodeError:
         why = f"{file} is not {form}; it was left alone"
         raise SettingsError(why, "correct it first") from None
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror}") from None
+    except UnreadableError as error:
+        hint = error.hint or "put an ordinary file in its place"
+        raise SettingsError(f"{error.message}; it was left alone", hint) from None
 
 
 def write(file: Path, text: str | None, before: str | None, mode: int = 0o644) -> None:

@@ -20,7 +20,7 @@ import click
 
 import vault_index
 from vault_index.entrypoints.cli import output
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, hint_for
 from vault_index.features import FEATURES
 from vault_index.text.words import nearest
 
@@ -178,6 +178,8 @@ class _Group(click.Group):
         except OSError as error:  # no command said what it could not do
             if error.errno == errno.ENOSPC:
                 output.error(f"the output cannot be written: {error.strerror}", "free some space")
+            elif hint := hint_for(error, ""):
+                output.error(f"{error.filename or 'a file'}: {error.strerror}", hint)
             elif _has_folder():
                 raise
             else:

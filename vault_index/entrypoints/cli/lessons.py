@@ -17,7 +17,7 @@ from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.errors import VaultError
+from vault_index.errors import UnreadableError, VaultError
 from vault_index.search.hit import percent_of
 from vault_index.text.blocks import shorten_line
 from vault_index.text.words import ago, count
@@ -158,13 +158,15 @@ def _source(source: str | None, title: str, text: str) -> bytes:
     if text:
         return os.fsencode(text)
     if source and source != "-":
+        from vault_index import files
+
         try:
-            return Path(source).read_bytes()
-        except OSError as error:
+            return files.read_named(Path(source))
+        except UnreadableError as error:
             if len(source.split()) > 1 and not (source.endswith(".md") or os.path.lexists(source)):
                 return os.fsencode(source)
             hint = "name a file that is there, or pass a text of several words"
-            raise VaultError(f"{source} cannot be read: {error.strerror}", hint) from None
+            raise VaultError(error.message, hint) from None
     if source is None and (not title or sys.stdin.isatty()):
         raise click.UsageError("name a FILE, `-` for stdin, or pass a text")
     return sys.stdin.buffer.read()
@@ -338,12 +340,12 @@ def edit_command(lesson_id: str | None) -> None:
     file = vault.root / entry.path
     files.refuse_links(file, vault.root)
     asking.edit_file(file, vault.root)
-    try:
-        data = file.read_bytes()
-        parse.parse_file(data, entry.path)
-    except OSError:
+    if not os.path.lexists(file):
         asking.note(f"{entry.path} is gone")
         return
+    try:
+        data = files.read_file(file)
+        parse.parse_file(data, entry.path)
     except VaultError as error:
         asking.note(f"warning: {error}: the index keeps its last good text")
         return

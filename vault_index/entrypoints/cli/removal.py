@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from vault_index import config, git
+from vault_index import config, files, git
 from vault_index.entrypoints import agents, serving
 from vault_index.entrypoints.cli import asking, output
 from vault_index.errors import GitError, NoVaultError, VaultError
@@ -84,7 +84,9 @@ def _vaults() -> Iterator[Step]:
         return
     for name, text in git_hooks.HOOKS.items():
         hook = root / git_hooks.FOLDER / name
-        is_ours = hook.is_file() and hook.read_text("utf-8", "replace") == text
+        is_ours = (
+            hook.is_file() and not hook.is_symlink() and files.read_if_any(hook) == text.encode()
+        )
         if is_ours and not git.is_tracked(root, f"{git_hooks.FOLDER}/{name}"):
             yield Step(f"{hook}: a git hook", hook.unlink)
 

@@ -176,8 +176,8 @@ def _check_against(
         hint = "fetch it first, or name a commit, tag or branch"
         raise VaultError(f"no commit {revision!r:.80}", hint)
     findings, count_of_files = asking.ask(api.share.check_files(since=commit))
-    data = files.read_if_any(prompts, files.MAX_BYTES) if prompts else b""
-    lines = (data or b"").decode("utf-8", "replace").splitlines()
+    data = files.read_named(prompts) if prompts else b""
+    lines = data.decode("utf-8", "replace").splitlines()
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
     before, now = _states(commit, sample)
     changed, tried = fired.changes(before, now), len(now.fired)
@@ -287,7 +287,7 @@ def merge_driver_command(ours: Path, theirs: Path, base: Path) -> None:
     from vault_index.lesson import edits
 
     paths = ours, theirs, base
-    before = [path.read_bytes() for path in paths]
+    before = [files.read_file(path) for path in paths]
     # in this order: a kill between two of them leaves git a conflict, and no loss
     for path, old, new in zip(paths, before, edits.with_merged_lists(*before), strict=True):
         files.change_file(path, new, expected=old, within=path.parent)

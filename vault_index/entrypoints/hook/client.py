@@ -60,6 +60,7 @@ FAILURE_VARIABLE = "LESSONS_FAILURE_DEADLINE_MS"
 FAILURE_MS = 1000  # a hard limit: most take 60 ms, and people complain from a second on
 AT_CALLS = (FAILURE, EDIT)
 COMMANDS = ("Bash", "PowerShell")  # the tools that run them
+BOM = "\ufeff"  # that Windows' programs begin a text with
 MAX_ERROR_CHARS = 64_000  # of an output: half from either end
 
 
@@ -79,9 +80,10 @@ def main() -> None:
     try:
         _arm(event, started)  # before reading: stdin may never be closed
         agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
-        parsed = _event(agent, _read(0).decode("utf-8", "replace"))
+        text = _read(0).decode("utf-8", "replace").removeprefix(BOM)
+        parsed = _event(agent, text)
         event.update(pid=os.getpid(), began=_began())  # for `injections.claim`
-        event.update(_needed(parsed), shows_lines=not agent)
+        event.update(_storable(_needed(parsed)), shows_lines=not agent)
         if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
         if event.get("hook_event_name") in TURN_ENDS:
@@ -151,6 +153,14 @@ def _needed(event: dict[str, object]) -> dict[str, object]:
         event = _starting(event, values)
     prompt = event.get("prompt")
     return _cut(event) | ({} if prompt is None else {"prompt": str(prompt)[:MAX_PROMPT_CHARS]})
+
+
+def _storable(event: dict[str, object]) -> dict[str, object]:
+    """Return the fields of an event with whole characters alone: they go into files and databases."""
+    from vault_index.hotpath import protocol
+
+    texts = {name: text for name, text in event.items() if isinstance(text, str)}
+    return {**event, **{name: protocol.whole_characters(text) for name, text in texts.items()}}
 
 
 def _cut(event: dict[str, object]) -> dict[str, object]:

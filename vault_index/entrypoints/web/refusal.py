@@ -24,7 +24,7 @@ STATUSES: dict[int, tuple[type[errors.VaultError], ...]] = {
     507: (errors.WriteError,),
     422: (errors.LessonError,),
     503: (errors.BusyError, errors.SettingsError, errors.NoVaultError, errors.IndexStateError,
-          errors.ForeignIndexError, errors.EmbedderError, errors.StateError),
+          errors.ForeignIndexError, errors.EmbedderError, errors.UnreadableError),
 }  # fmt: skip
 SHOWN_PROBLEMS = 5
 FIELDS_HINT = "see `/openapi.json` for the fields"

@@ -83,11 +83,11 @@ def _used(injected: Summary) -> Iterator[str]:
     if not injected.prompts:
         yield "prompts    none searched for yet"
         return
-    yield (
-        f"prompts    {injected.prompts} searched for since {injected.since},"
-        f" {injected.answered} answered; p50 {injected.p50_ms:.0f} ms,"
-        f" p90 {injected.p90_ms:.0f} ms"
-    )
+    took = ""
+    if injected.p50_ms is not None and injected.p90_ms is not None:
+        took = f"; p50 {injected.p50_ms:.0f} ms, p90 {injected.p90_ms:.0f} ms"
+    searched = f"{injected.prompts} searched for since {injected.since}"
+    yield f"prompts    {searched}, {injected.answered} answered{took}"
     for lesson_id, times in injected.most_used[:3]:
         yield f"{times:>8}x  {lesson_id}"
     if injected.last_used:
