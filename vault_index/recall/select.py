@@ -251,12 +251,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
         trusted = allowed.only_trusted(vault, wanted.shown(results.hits))
         kept_out = kept_out or _why_kept_out(results, trusted, least)
-        for hit in trusted:
-            before = best.get(hit.lesson_id)
-            order = hit.as_line, -hit.score
-            is_better = before is None or order < (before.as_line, -before.score)
-            if is_better and (wanted.lines or not hit.as_line):
-                best[hit.lesson_id] = hit
+        _keep_better(best, trusted, wanted)
     for hit in silenced:  # whatever another of the queries says
         best.pop(hit.lesson_id, None)
     found = sorted(best.values(), key=lambda hit: (-hit.rank, hit.lesson_id))
@@ -282,6 +277,16 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         silent = silence.withheld(withheld.path, withheld.withheld) if withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
+
+
+def _keep_better(best: dict[str, Hit], hits: Iterable[Hit], wanted: _Wanted) -> None:
+    """Keep the best hit of each lesson; whole comes before a line."""
+    for hit in hits:
+        before = best.get(hit.lesson_id)
+        order = hit.as_line, -hit.score
+        is_better = before is None or order < (before.as_line, -before.score)
+        if is_better and (wanted.lines or not hit.as_line):
+            best[hit.lesson_id] = hit
 
 
 def _withheld_above_floor(vault: Vault, asked: Query) -> Hit | None:

@@ -34,7 +34,7 @@ FAMILY_COLUMNS = ("lesson_id", "is_whole", "taught")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a warm process keeps of all rows."""
+    """All rows, as far as a warm process keeps them."""
 
     rows: pa.Table  # what hits show, in the order of the table
     order: np.ndarray  # int64[n], where the row of each place is among them

@@ -186,7 +186,7 @@ class Watcher:
 
 
 class Pace:
-    """Tells hooks how long an answer usually takes, and that there are answers: see `protocol`."""
+    """The time that an answer usually takes, and that there are answers, for hooks: see `protocol`."""
 
     def __init__(self) -> None:
         self._usual = self._told = 0.0  # milliseconds
