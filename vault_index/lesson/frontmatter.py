@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Collection, Iterator
@@ -183,7 +184,25 @@ def _load(block: str) -> Any:
     """Load YAML as python-frontmatter does: with libyaml, which takes more tabs, where it is there."""
     from frontmatter.default_handlers import YAMLHandler
 
-    return YAMLHandler().load(block)
+    return YAMLHandler().load(block, Loader=_loader())
+
+
+@functools.cache
+def _loader() -> type[yaml.SafeLoader]:
+    """Return the loader, to which a date that is in no calendar is a text."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        pass
+
+    def timestamp(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
+        try:
+            return loader.construct_yaml_timestamp(node)
+        except (ValueError, OverflowError):  # 2026-02-30; the 9999 of a zone further east
+            return loader.construct_scalar(node)
+
+    Loader.add_constructor("tag:yaml.org,2002:timestamp", timestamp)
+    return Loader
 
 
 def _on_one_line(problem: object) -> str:
