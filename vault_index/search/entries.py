@@ -10,7 +10,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from vault_index import files
+from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.lesson import file, parse, passages
 from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
@@ -111,9 +111,20 @@ def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
     where = filters.all_of(
         filters.below([checked(category)]) if category else None,
         filters.any_of("lesson_id", around(vault, related_to)) if related_to else None,
-        *only.where(),
+        *only.where(in_repository=is_in_repository(vault)),
     )
-    return sorted(_lessons(vault, Entry, where), key=_ORDERS[order])[: chosen.get("limit")]
+    found = _lessons(vault, Entry, where)
+    if order == "updated" and is_in_repository(vault):  # what is not committed is new
+        committed = sorted((each for each in found if each.updated_at), key=_ORDERS[order])
+        found = [*(each for each in found if not each.updated_at), *committed]
+    else:
+        found = sorted(found, key=_ORDERS[order])
+    return found[: chosen.get("limit")]
+
+
+def is_in_repository(vault: Vault) -> bool:
+    """Whether the lessons can be committed."""
+    return git.top_of(vault.lessons_dir) is not None
 
 
 def _last(entry: Entry) -> datetime:

@@ -30,7 +30,8 @@ ROWS = "_rowid IN"  # begins the condition for rows by their row ids
 class Filter:
     """Only lessons with one of these tags, of this type, as sure, new or changed in this time.
 
-    A lesson that is neither committed nor dated counts as new.
+    A lesson that is not committed counts as new, whenever it says that it was written. Outside a
+    repository, where none is, one without a date does.
     """
 
     tags: Sequence[str] = ()
@@ -40,7 +41,7 @@ class Filter:
     min_confidence: int = 0  # 1..5; a lesson that names none is in the middle
     withheld: bool = False  # only what hooks leave out
 
-    def where(self) -> list[str]:
+    def where(self, *, in_repository: bool = True) -> list[str]:
         """Return the conditions on the rows' columns, all of which hold."""
         tests = []
         if self.tags:
@@ -56,16 +57,16 @@ class Filter:
             tests.append(f"confidence >= {int(self.min_confidence)}")
         if self.withheld:
             tests.append(WITHHELD)
-        undated = "(created_at IS NULL AND updated_at IS NULL)"
+        is_new = f"(updated_at IS NULL{'' if in_repository else ' AND created_at IS NULL'})"
         now = datetime.now(UTC)
         if self.since:
             at = _moment(self.since)
             later = f"created_at >= {at} OR updated_at >= {at}"
-            tests.append(f"{later} OR {undated}" if self.since <= now else later)
+            tests.append(f"{later} OR {is_new}" if self.since <= now else later)
         if self.until:
             at = _moment(self.until)
             tests += [f"{each} IS NULL OR {each} < {at}" for each in ("created_at", "updated_at")]
-            tests += [f"NOT {undated}"] if self.until <= now else []
+            tests += [f"NOT {is_new}"] if self.until <= now else []
         return tests
 
 
