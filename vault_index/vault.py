@@ -45,6 +45,9 @@ class SourceFile:
     stamp: Stamp
 
 
+LINK = "a link: links are not followed"
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A file or folder that cannot be a lesson, and why.
@@ -153,7 +156,7 @@ class Vault:
         sources: list[SourceFile] = []
         skipped: list[Skipped] = []
         if self.lessons_dir.is_symlink():  # a pull may have put it there
-            return [], [Skipped(".", "a link: links are not followed", hides_lessons=True)]
+            return [], [Skipped(".", LINK, hides_lessons=True)]
         pending = [(self.lessons_dir, "")]
         while pending:
             folder, prefix = pending.pop()
@@ -172,7 +175,7 @@ class Vault:
                 path = prefix + printable(name)
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
-                    skipped.append(Skipped(path, "a link: links are not followed"))
+                    skipped.append(Skipped(path, LINK))
                 elif path != prefix + name and (is_folder or name.endswith(".md")):
                     odd = BREAK if _BREAKS.search(name) else NOT_UTF8
                     skipped.append(Skipped(path, f"the name {odd}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import MakeVault, lesson_text, write
-from vault_index.entrypoints.cli import main, refuse_stranger
+from vault_index.entrypoints.cli import asking, main, refuse_stranger
 from vault_index.errors import VaultError
 from vault_index.vault import Vault
 
@@ -212,3 +213,39 @@ def test_a_second_lesson_of_a_title_is_told(make_vault: MakeVault) -> None:
         "say how they differ"
         for one, other in (("dev/the-heap.md", "ops/heap.md"), ("ops/heap.md", "dev/the-heap.md"))
     ]
+
+
+@pytest.mark.slow
+def test_a_link_that_is_not_followed_is_said_once_a_day(
+    make_vault: MakeVault, text_only: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 55, row 14: it was said before each answer."""
+    vault = make_vault({"a.md": lesson_text("Heap", "Raise it.")})
+    (vault.lessons_dir / "linked.md").symlink_to("/etc/hosts")
+
+    def said(*words: str) -> str:
+        return run("lessons", *words, cwd=vault.root).err
+
+    warning = "lessons/linked.md:0: a link: links are not followed"
+    assert warning in said("search", "heap")
+    assert all(
+        warning not in said(*words) for words in (["search", "heap"], ["list"], ["show", "a"])
+    )
+    (vault.lessons_dir / "another.md").symlink_to("/etc/hosts")
+    assert "lessons/another.md:0" in said("list")
+    assert warning in run("lessons", "index", cwd=vault.root).out, "which reports on all files"
+
+    class Tomorrow(date):
+        @classmethod
+        def today(cls) -> Tomorrow:
+            return cls(2099, 1, 1)
+
+    monkeypatch.setattr(asking, "date", Tomorrow)
+    assert warning in said("list")
+
+
+@pytest.mark.slow
+def test_other_warnings_are_said_each_time(make_vault: MakeVault, text_only: None) -> None:
+    vault = make_vault({"a.md": "---\ntitle: [x\n---\nText.\n"})
+    for _ in range(2):
+        assert "lessons/a.md:" in run("lessons", "list", cwd=vault.root).err

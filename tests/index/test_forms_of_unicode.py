@@ -53,3 +53,19 @@ def test_a_name_that_the_disk_takes_apart_is_found_by_what_people_type(
         assert run("lessons", "check", "--", path, cwd=vault.root).code == 0
     assert file.read_bytes() == data
     assert str(file.relative_to(vault.root)) == entry.path
+
+
+@pytest.mark.slow
+def test_the_list_shows_two_forms_of_one_name_apart(vault: Vault) -> None:
+    """Issue 55, row 14: both were `café`, and both had one title."""
+    for form in (TOGETHER, APART):
+        write(vault.lessons_dir / form("café.md"), "The oven needs coffee.\n")
+    if len(list(vault.lessons_dir.glob("*.md"))) < 2:
+        pytest.skip("this disk takes both for one name")
+    commit(vault.root)
+    titles = [
+        line.partition("\t")[2] for line in run("lessons", "list", cwd=vault.root).out.split("\n")
+    ]
+    assert {r"café (lessons/caf\xe9.md)", r"café (lessons/cafe\u0301.md)"} <= {
+        *map(TOGETHER, titles)
+    }

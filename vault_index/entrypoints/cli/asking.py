@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +17,7 @@ import click
 
 from vault_index import api, client
 from vault_index.entrypoints.cli import output
-from vault_index.errors import VaultError
+from vault_index.errors import VaultError, WriteError
 from vault_index.text.words import nearest
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 LONG_STEPS = 1000  # which take seconds
+MAX_LINKS = 1000  # of a vault that are remembered
 
 
 def note(message: str) -> None:
@@ -41,6 +43,25 @@ def note_nothing(message: str) -> None:
             note(f"warning: {problem}")
 
 
+def _was_said_today(warning: str) -> bool:
+    """Whether a warning is about a link, and was said on this day. If not, it is noted as said."""
+    from vault_index.vault import LINK
+
+    if not warning.endswith(f": {LINK}"):
+        return False
+    from vault_index import config, state
+
+    home, today = config.home_folder(), date.today().isoformat()
+    root = client.open_vault(place()).root
+    kept = state.fact(home, name := f"links {state.vault_of(root)}") or {}
+    said = kept.get("said", []) if kept.get("day") == today else []
+    if warning in said:
+        return True
+    with contextlib.suppress(WriteError):
+        state.keep_fact(home, name, {"day": today, "said": [*said, warning][-MAX_LINKS:]})
+    return False
+
+
 class Console(contextlib.ExitStack):
     """The output of a command while it works: one bar at a time, and notes between bars."""
 
@@ -54,6 +75,8 @@ class Console(contextlib.ExitStack):
             return
         if message.startswith("warning: "):
             self.warned.add(message)
+            if _was_said_today(message):
+                return
         self._end_bar()
         note(message)
 

@@ -6,7 +6,9 @@ import os
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.errors import UnreadableError, VaultError
 from vault_index.search.hit import percent_of
-from vault_index.text.blocks import shorten_line
+from vault_index.text.blocks import composed, shorten_line
 from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
@@ -192,13 +194,29 @@ def list_command(**only: Any) -> options.Answers:
             [category] if category else [], [tag] if tag else [], only["type"] or ""
         )
     yield entries
-    if not sys.stdout.isatty():
+    entries = _told_apart(entries)
+    if output.screen_width() is None:
         output.rows((entry.id, output.TAB, entry.title) for entry in entries)
         return
     room = (output.screen_width() or 80) - 24  # a day, and the begin of a category
     longest = max((output.columns(entry.title) for entry in entries), default=0)
     width = min(60, max(room, 12), longest)
     output.rows(_row(entry, width) for entry in entries)
+
+
+def _told_apart(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return lessons; of two whose ids look the same the titles name the file as the disk has it."""
+    shown = Counter(composed(entry.id) for entry in entries)
+    return tuple(
+        replace(entry, title=f"{entry.title} ({_in_ascii(entry.path)})")
+        if shown[composed(entry.id)] > 1
+        else entry
+        for entry in entries
+    )
+
+
+def _in_ascii(path: str) -> str:
+    return path.encode("ascii", "backslashreplace").decode()
 
 
 def _row(entry: Entry, width: int) -> tuple[output.Styled | str, ...]:
