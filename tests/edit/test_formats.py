@@ -143,7 +143,7 @@ A paragraph that belongs to no bullet.
 
 ## Build
 
-Run make.
+Run make twice, since the first run writes the list.
 
 ```sh
 - make
@@ -199,22 +199,22 @@ def test_keys_of_other_programs_are_those_of_a_lesson(
 def test_each_top_level_bullet_is_a_lesson() -> None:
     found = drafts(CLAUDE, "api/CLAUDE.md")
     assert [(lesson(one).title, one.line) for one in found] == [
-        ("Use pnpm", 9),
-        ("Never commit to main!", 11),
-        ("Before a push", 14),
-        ("Long lines", 20),
-        ("Number the steps of a plan", 22),
-        ("Say when it is done", 24),
+        ("Package manager: Use pnpm", 9),
+        ("Package manager: Never commit to main!", 11),
+        ("Package manager: Before a push", 14),
+        ("Package manager: Long lines", 20),
+        ("Package manager: Number the steps of a plan", 22),
+        ("Package manager: Say when it is done", 24),
         ("Build", 33),
     ]
-    assert keys(found[0]) == {"title": "Use pnpm", "source": "api/CLAUDE.md"}
+    assert keys(found[0]) == {"title": "Package manager: Use pnpm", "source": "api/CLAUDE.md"}
     assert [one.categories for one in found] == [("package-manager",)] * 6 + [("build",)]
     assert [lesson(found[n]).text for n in (0, 2, 4, 5, 6)] == [
         "Never npm or yarn.\nIt shares one store.",
         "Before a push:\n```sh\nmake test\n  - no bullet\n```\n1. nested",
         "Number the steps of a plan\n- two spaces are enough",
         "Say when it is done:\n```\ndone\n```",
-        "Run make.\n\n```sh\n- make\n```",
+        "Run make twice, since the first run writes the list.\n\n```sh\n- make\n```",
     ]
 
 
@@ -420,6 +420,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 OURS = {"id", "title", "text", "content", "body", "lesson", "category", "categories"}
+OURS |= {"source_file", "sourceFile", "source_path", "file", "url"}  # what others call `source`
 
 
 @pytest.mark.slow

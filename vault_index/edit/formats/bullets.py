@@ -7,6 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from vault_index.edit.formats.instructions import (
+    MIN_WORDS,
+    WORD,
+    is_overview,
+    is_telling,
+    subject_of,
+    titled,
+    why_none,
+)
 from vault_index.edit.formats.lesson_file import (
     Draft,
     cut,
@@ -24,27 +33,13 @@ from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 
 MAX_DEPTH = 2  # of the headings that become a category
-MIN_WORDS = 4  # a bullet of fewer is a label: "Node 20", "see below"
 
 _BULLET = re.compile(
     r"(?P<mark>(?:[-*+]|[0-9]{1,9}[.)])(?:[ ]{1,4}|$))(?:\[[ xX]\][ ])?(?P<text>.*)"
 )
 _RULE = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
 _BOLD = re.compile(r"(\*\*|__)(?P<lead>[^*\n]+?)(?P<in>[:.])?\1(?P<out>[ ]*(?::|-|–|—)(?=\s|$)|$)?")  # noqa: RUF001
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
-# lines that say what the file is, and none of its rules
-_INTRO = re.compile(
-    r"(?:this|the following|these|what) (?:file|document|are|is|guide|repo|repository|project)?\b"
-    r"[^\n]*(?:guidance|guidelines|instructions|conventions|should know|rules)[^\n]*$",
-    re.IGNORECASE,
-)
 _UNDERLINE = re.compile(r"(?:={2,}|-{2,})[ \t]*")
-_ONLY_A_POINTER = re.compile(
-    r"""(?:(?:for[ ][^,\n]{1,60},[ ])?(?:see|refer[ ]to)(?:[ ]also)?:?[ ])?(?:the[ ])?(?:
-        \[[^\]\n]*\]\([^)\n]*\) | <?https?://\S+ | `[^`\s/.]*[/.][^`\s]*` | @\S+ | [^\s`/]*/[^\s`]*
-    )(?:[ ]for[ ][^.\n]{1,60})?[.,]?""",
-    re.VERBOSE | re.IGNORECASE,
-)
 
 
 @dataclass(slots=True)
@@ -64,6 +59,7 @@ class _Part:
 
     heading: str = ""  # "" above the first one and below the document's own
     category: str = ""  # made of the headings above it
+    subject: str = ""  # the nearest of them that names one
     items: list[_Item] = field(default_factory=list)
     loose: list[tuple[int, str]] = field(default_factory=list)
 
@@ -78,15 +74,19 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
     file = LessonFile.of_text(text_of(data, path), path)
     metadata_of(file)  # raises for frontmatter that is not YAML
     drafts: list[Draft] = []
-    for part in _parts(file):
+    parts = list(_parts(file))
+    for part in parts:
         loose = _without_comments("\n".join(line for _, line in part.loose))
         first = next((number for number, line in part.loose if line.strip()), 0)
         if has_body(loose):
-            why = _why_none(loose.strip()) or ("beside bullets" if part.items else "")
+            has_more = part is not parts[-1]
+            why = _why_left_out(part, loose.strip(), has_more=has_more)
             drafts.append(
                 left_out(why, loose, first)
                 if why
-                else _draft((part.heading, loose), part, first, path)
+                else _draft(
+                    (part.heading if part.heading == part.subject else "", loose), part, first, path
+                )
             )
         for item in part.items:
             why = _why_no_lesson(item)
@@ -98,6 +98,14 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
     return sorted(numbered(drafts), key=lambda draft: draft.line)
 
 
+def _why_left_out(part: _Part, text: str, *, has_more: bool) -> str:
+    """Return why the text outside the bullets of a part is no lesson; "" if it is one."""
+    is_above_all = not part.heading and has_more
+    if (is_above_all or is_overview(part.heading)) and not is_telling(text):
+        return "an introduction"
+    return why_none(text) or ("beside bullets" if part.items else "")
+
+
 def _without_comments(text: str) -> str:
     parts: list[str] = []
     end = 0
@@ -107,10 +115,10 @@ def _without_comments(text: str) -> str:
     return "".join(parts) + text[end:]
 
 
-def _draft(titled: tuple[str, str], part: _Part, line: int, path: str) -> Draft:
-    title, text = titled
+def _draft(named: tuple[str, str], part: _Part, line: int, path: str) -> Draft:
+    title, text = named
     title = cut(title) or first_sentence(text) or "Lesson"
-    keys: dict[str, Any] = {"title": title}
+    keys: dict[str, Any] = {"title": titled(part.subject, title)}
     if path != "-":
         keys["source"] = path
     categories = (part.category,) if part.category else ()
@@ -121,7 +129,7 @@ def _after(title: str, text: str) -> str:
     """Return a text without the sentence or the bold words at its begin that are its title."""
     for mark in (f"{title}. ", f"**{title}**: ", f"**{title}:** ", f"**{title}.** "):
         rest = text.removeprefix(mark)
-        if rest != text and len(_WORD.findall(rest.split("\n")[0])) >= MIN_WORDS - 1:
+        if rest != text and len(WORD.findall(rest.split("\n")[0])) >= MIN_WORDS - 1:
             return rest[:1].upper() + rest[1:]
     return text
 
@@ -134,26 +142,15 @@ def _of_item(item: _Item) -> tuple[str, str]:
 
 def _why_no_lesson(item: _Item) -> str:
     text = "\n".join(item.lines).strip()
-    short = not has_body(text) or not (item.nested or len(_WORD.findall(text)) >= MIN_WORDS)
-    return ("no statement" if short else "") or ("" if item.nested else _why_none(text))
-
-
-def _why_none(text: str) -> str:
-    if _ONLY_A_POINTER.fullmatch(text):
-        return "a pointer"
-    if text.startswith("~~") and text.endswith("~~"):
-        return "struck out"
-    is_line = "\n" not in text
-    if is_line and (_INTRO.match(text) or text.rstrip("*_").endswith(":")):
-        return "an introduction"
-    return ""
+    short = not has_body(text) or not (item.nested or len(WORD.findall(text)) >= MIN_WORDS)
+    return ("no statement" if short else "") or ("" if item.nested else why_none(text))
 
 
 def _parts(file: LessonFile) -> Iterator[_Part]:
     """Cut the lines of a file's body at their headings."""
     part, item = _Part(), None
     seen_heading = False
-    above: list[tuple[int, str]] = []  # the headings that this one is below: (level, name)
+    above: list[tuple[int, str]] = []  # the headings that this one is below: (level, heading)
     before, was_code = "", False  # the line before this one
     for number in file.body:
         line, code = file.lines[number].removesuffix("\n"), file.code_lines[number]
@@ -165,9 +162,10 @@ def _parts(file: LessonFile) -> Iterator[_Part]:
             own = top and not seen_heading
             level = len(line) - len(line.lstrip("#")) or (1 if top else 2)
             above = [] if own else [each for each in above if each[0] < level]
-            above += [] if own else [(level, slugify(heading))]
-            category = "/".join(name for _, name in above[-MAX_DEPTH:] if name)
-            part = _Part("", "") if own else _Part(heading, category)
+            above += [] if own else [(level, heading)]
+            names = [name for _, name in above]
+            category = "/".join(filter(None, map(slugify, names[-MAX_DEPTH:])))
+            part = _Part() if own else _Part(heading, category, subject_of(names))
             item, seen_heading = None, True
         elif not code and _RULE.fullmatch(line):
             item = None
