@@ -65,6 +65,17 @@ def test_a_vault_is_opened_by_its_first_question(
         assert status(second)["running"]
 
 
+def test_what_was_saved_in_a_closed_vault_is_taken_in_by_its_next_question(
+    vaults: tuple[Vault, Vault], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = vaults
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "true")
+    with watched(first):
+        assert not status(second)["running"]
+        write(second.lessons_dir / "new.md", lesson_text("New", "Zyzzyva."))
+        assert titles(second, "zyzzyva") == ["New"]
+
+
 def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(vaults: tuple[Vault, Vault]) -> None:
     first, second = vaults
     with watched(first) as state, watched(second):

@@ -252,3 +252,13 @@ def test_whatever_happens_it_settles_when_nothing_happens_any_more(
     before = watcher.count(Task.FULL_PASS)
     watcher.rest(schedule.SWEEP_SECONDS - 1)
     assert watcher.count(Task.FULL_PASS) <= before + 1, "only the sweep"
+
+
+def test_vaults_that_nobody_asked_for_an_hour_are_closed_but_for_those_used_last() -> None:
+    """With a hundred open vaults a watcher comes near the usual limit of open files."""
+    long_ago = NOW - schedule.CLOSE_SECONDS - 1
+    used = {f"{number}": long_ago - number for number in range(100)}
+    assert schedule.unused(used, NOW) == [f"{at}" for at in range(schedule.STAY_OPEN, 100)]
+    in_use = used | {"7": NOW, "70": NOW - schedule.CLOSE_SECONDS + 1}
+    assert not {"7", "70"} & {*schedule.unused(in_use, NOW)}
+    assert schedule.unused({"only": long_ago}, NOW) == []

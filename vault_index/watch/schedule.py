@@ -34,6 +34,8 @@ MAX_QUICK_PASSES = 50  # force a full pass after this many quick ones in a row
 TIDY_SECONDS = 30.0  # without a write, before old versions are cleaned away
 LOST_SECONDS = 60.0  # a `lessons/` that is gone may come back: a checkout, an editor's undo
 IDLE_SECONDS = 86_400.0  # without a question or a change
+# The same where others are used: an open vault takes two threads and seven open files.
+CLOSE_SECONDS, STAY_OPEN = 3600.0, 4  # the vaults that were used last stay open for a day
 
 
 class Phase(Enum):
@@ -253,3 +255,12 @@ def _reason_to_stop(state: State, now: float) -> str:
 
 def _with(wants: tuple[Task, ...], called_for: Mapping[Task, bool]) -> tuple[Task, ...]:
     return wants + tuple(task for task in called_for if called_for[task] and task not in wants)
+
+
+def unused(used: Mapping[str, float], now: float) -> list[str]:
+    """Return the vaults to close, of open ones with the time of the last question or change of each.
+
+    What is saved in a closed vault is taken in when the next question opens it.
+    """
+    latest_first = sorted(used, key=lambda root: -used[root])
+    return [root for root in latest_first[STAY_OPEN:] if now - used[root] > CLOSE_SECONDS]

@@ -79,6 +79,15 @@ class VaultWatch:
         self.events.wake()
 
     @property
+    def is_ending(self) -> bool:
+        return bool(self._stop)
+
+    @property
+    def used(self) -> float:
+        """When a question or a change came last, by the monotonic clock; now while it is opened."""
+        return self._state.active if self.ready.is_set() and not self.failure else time.monotonic()
+
+    @property
     def may_open_again(self) -> bool:
         waits = self.failure and time.monotonic() - self._failed_at < REOPEN_SECONDS
         return self.ended.is_set() and not waits

@@ -2,7 +2,7 @@
 
 Each vault has a thread, a queue and an index of its own (`vault_watch`), so that a vault that is slow,
 hostile or broken delays no other; the embedder and the journal are shared. A vault is opened by its
-first question and closed after a day without use.
+first question and closed after a day without use, or an hour where others are used.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from vault_index import features, files, native
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import protocol
+from vault_index.watch import schedule
 from vault_index.watch.current import AT_ONCE, SharedEmbedder, stamp_package
 from vault_index.watch.vault_watch import VaultWatch
 
@@ -91,6 +92,7 @@ class Watcher:
         while not (reason := self._reason_to_stop()):
             for other in self._others:
                 other.look()
+            self._close_unused()
             self._drop_closed()
             self._woken.wait(LOOK_SECONDS)
         return reason
@@ -113,6 +115,12 @@ class Watcher:
     def _open_vaults(self) -> list[VaultWatch]:
         return [watch for watch in tuple(self._vaults.values()) if not watch.ended.is_set()]
 
+    def _close_unused(self) -> None:
+        vaults = {str(watch.root): watch for watch in self._open_vaults()}
+        used = {root: watch.used for root, watch in vaults.items()}
+        for root in schedule.unused(used, time.monotonic()):
+            vaults[root].end("an hour without a question or a change, and others are used")
+
     def _drop_closed(self) -> None:
         with self._opening:
             for root, watch in tuple(self._vaults.items()):
@@ -120,6 +128,11 @@ class Watcher:
                     del self._vaults[root]
 
     def _open(self, root: str, *, wanted: bool) -> tuple[VaultWatch, bool]:
+        closing = self._vaults.get(root)
+        if (
+            closing is not None and closing.is_ending
+        ):  # before the lock: others are opened meanwhile
+            closing.ended.wait(CLOSE_SECONDS)
         with self._opening:
             watch = self._vaults.get(root)
             refused = watch is not None and watch.is_unwanted and wanted
