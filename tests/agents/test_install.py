@@ -124,6 +124,7 @@ def test_install_writes_the_hooks_in_the_agents_form(
     hooks = ours(settings)
     assert {event: hook["timeout"] for event, hook in hooks.items()} == TIMEOUTS[agent]
     more: dict[str, Any] = {"claude": {"type", "args"}, "cursor": set()}  # without a shell: `args`
+    more |= {"codex": {"type", "statusMessage"}}  # by which its dialog names a hook
     for hook in hooks.values():
         words = "" if agent == "claude" else f" --agent {agent}"
         assert hook["command"] == f"{BIN / 'lessons-hook'}{words}"

@@ -144,6 +144,8 @@ def trust_hooks(codex: Path, home: Path, folder: Path) -> None:
     with app_server(codex, home, folder) as call:
         hooks = call("hooks/list", cwds=[str(folder)])["data"][0]["hooks"]
     assert {hook["trustStatus"] for hook in hooks} == {"untrusted"}
+    # what its dialog shows in place of "Unnamed hook" (issue 55, row 15)
+    assert all(hook["statusMessage"].startswith("lessons: ") for hook in hooks)
     assert {hook["eventName"] for hook in hooks} == {
         *("userPromptSubmit", "sessionStart", "stop", "postToolUse")
     }

@@ -86,6 +86,7 @@ class Hook(NamedTuple):
     event: str
     timeout: int
     tools: str = ""  # that it is limited to, as the agent writes them
+    says: str = ""  # what it does, where the agent tells its user
 
 
 @dataclass(frozen=True)
@@ -240,6 +241,8 @@ class HookSettings:
         if self.exec_form:
             hook["args"] = []
         hook["timeout"] = wanted.timeout
+        if wanted.says:
+            hook["statusMessage"] = f"lessons: {wanted.says}"
         limited = {"matcher": wanted.tools} if wanted.tools else {}
         return {**limited, "hooks": [hook]} if self.grouped else {**limited, **hook}
 

@@ -49,10 +49,14 @@ class Plugin(HookSettings):
 _USUAL = [Hook("UserPromptSubmit", 5), Hook("SessionStart", 10)]  # seconds
 _CODEX = HookSettings(
     "Codex",
+    # its dialog of trust shows the message as the name of the hook: else "Unnamed hook"
     {
-        ALWAYS: _USUAL,
-        JOURNAL: [Hook("Stop", 5)],
-        FAILURES: [Hook("PostToolUse", 5, "Bash")],
+        ALWAYS: [
+            Hook("UserPromptSubmit", 5, says="find what the team learned about a prompt"),
+            Hook("SessionStart", 10, says="find what the team learned about this project"),
+        ],
+        JOURNAL: [Hook("Stop", 5, says="note that a turn ended")],
+        FAILURES: [Hook("PostToolUse", 5, "Bash", says="find a lesson on a command that failed")],
     },
     arguments=" --agent codex",
     only=("description", "hooks"),
@@ -98,7 +102,7 @@ def _memory_of_codex(hooks: Path) -> str:
     return ""
 
 
-_TRUST = "Codex runs new hooks only when you have trusted them: start codex, type /hooks"
+_TRUST = "Codex runs new hooks only when you have trusted them: start codex, and review them"
 _COPILOT_FILE, _OPENCODE_FILE = "hooks/lessons.json", "opencode/plugins/lessons.js"
 
 CODEX = Agent(
