@@ -75,7 +75,7 @@ def test_a_good_entry_is_kept_with_its_evidence() -> None:
         ({"confidence": 9}, gate.CONFIDENT),
         ({"summary": " "}, gate.EMPTY),
         ({"explanation": "word " * 2000}, gate.LONG),
-        ({"quotes": []}, gate.NO_QUOTE),
+        ({"quotes": []}, gate.QUOTELESS),
         ({"quotes": ["The server answered with status 500 at noon"]}, gate.NO_QUOTE),
         ({"quotes": ["1 failed"]}, gate.NO_QUOTE),  # too short to prove anything
         ({"quotes": ["diff --git a/store/login.py b/store/login.py"]}, gate.NO_QUOTE),

@@ -43,6 +43,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     shown = shown_vault(tmp_path_factory.mktemp("searched"), LESSONS)
     for place, name in ((shown.root, "ours"), (shown.home / ".claude", "mine")):
         write(place / "skills" / name / "SKILL.md", SKILL.format(name=name))
+    for name in ("brew coffee", "tune violins", "feed pigeons", "paint boats"):  # words are rare
+        other = f"---\nname: {name[:4]}\ndescription: How to {name}\n---\n{name}.\n"
+        write(shown.root / "skills" / name[:4] / "SKILL.md", other)
     return shown
 
 

@@ -280,7 +280,10 @@ def test_the_markdown_files_of_all_folders_sorted(make_vault: MakeVault) -> None
     vault = make_vault(
         {"b.md": "x", "a/z.md": "x", "a/a b/ü.md": "x", "notes.txt": "x", "c.MD": "x"}
     )
-    assert listed(vault) == (["a/a b/ü.md", "a/z.md", "b.md"], {})
+    assert listed(vault) == (
+        ["a/a b/ü.md", "a/z.md", "b.md"],
+        {"c.MD": "no lesson: it ends in .MD, not in .md"},
+    )
 
 
 def test_hidden_files_and_folders_are_not_the_vaults(make_vault: MakeVault) -> None:

@@ -68,7 +68,8 @@ FAILURES_HIGHER, MOST_HIGHER = 0.09, 0.10
 # through none of 35 requests and chatter that no skill is for, and 7 of 25 that ask for other work on its
 # subject.
 SKILLS_LOWER, SKILLS_MOST = 0.065, 0.11
-SKILLS_BY_WORDS = 0.03
+# By full text .0097 n^.66 goes through these three; a logarithm is too high among few.
+SKILLS_BY_WORDS, SKILLS_GROWTH = 0.0097, 0.66
 RARE_WORDS = 3  # of one lesson alone, or their weight in words of more: few lessons have no less
 COMPANION_SHARE = 0.75  # of the score of the first: a lesson that scores less is noise beside it
 
@@ -243,7 +244,7 @@ def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:
     if not count:
         return None
     if text_only:
-        return SKILLS_BY_WORDS * math.log(count)
+        return SKILLS_BY_WORDS * math.pow(count, SKILLS_GROWTH)
     found = of_embedder(vault)
     if found is None:
         return None
