@@ -15,12 +15,14 @@ import pytest
 
 from tests.journal.agent_files import DAY, bytes_below, session_id, turn, write_transcript
 from tests.support.commands import run
+from tests.support.files import write
 from tests.support.given import note
 from tests.support.journals import drop, sessions
 from vault_index import config, files, state
 from vault_index.ask.conversations import Conversation, Exchange
 from vault_index.errors import VaultError, WriteError
-from vault_index.journal import forget, importing, index
+from vault_index.hotpath import spool
+from vault_index.journal import backlog, forget, importing, index
 from vault_index.journal.journal import PENDING, Journal
 from vault_index.journal.record import private_id
 from vault_index.proposals.fingerprint import Fingerprint
@@ -194,3 +196,38 @@ def test_after_a_kill_at_any_moment_the_next_command_finishes(
         is_whole = WORD in str(sessions(journal))  # the kill came before the note
         assert left == [] or (is_whole and not is_begun), left
     assert begun, f"none of {KILLS} kills came between the note and its end"
+
+
+@pytest.mark.slow
+def test_the_path_of_a_transcript_is_gone_from_the_spool_and_looked_for(
+    journal: Journal, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, gone = (sessions(journal)[session_id(name)] for name in ("b", "a"))
+    for session in (kept, gone):
+        backlog.add(journal, [Path(session.transcript)])
+        spool.note(str(journal.folder), session.transcript, spool.ENDED)
+        backlog.complain(journal, f"error: {session.transcript} cannot be read")
+    grown = journal.folder / spool.FOLDER
+    write(grown / "0123456789abcdef.77", gone.transcript[:-9])  # of a hook that was killed
+    write(grown / "0123456789abcdef.taken", gone.transcript)
+    assert len(has(grown, gone.transcript)) == 4
+    with monkeypatch.context() as patch:
+        patch.setattr(backlog, "forget", lambda *_: None)
+        left = forget.forget(journal, session=gone.id).left
+        assert {Path(file).parent for file in left} == {grown}
+    assert has(grown, gone.transcript)
+    backlog.forget(journal, [gone.transcript])
+    assert has(own_world, gone.transcript[:-9]) == []
+    assert [note.transcript for note in backlog.waiting(journal)] == [Path(kept.transcript)]
+    assert len(backlog.complaints(journal)) == 1
+
+
+@pytest.mark.slow
+def test_a_transcript_that_waits_is_forgotten_with_its_session(
+    journal: Journal, own_world: Path
+) -> None:
+    gone = sessions(journal)[session_id("a")]
+    backlog.add(journal, [Path(gone.transcript)])
+    done = forget.forget(journal, session=gone.id)
+    assert (done.sessions, done.left) == (1, ())
+    assert has(own_world, gone.transcript) == []

@@ -6,7 +6,7 @@ import contextlib
 import fnmatch
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,26 @@ def remove(journal: Journal, note: Note) -> None:
             aside.unlink()
         else:
             aside.replace(file)
+
+
+def forget(journal: Journal, transcripts: Collection[str]) -> None:
+    """Remove all that the spool has of transcripts: notes, also half-written ones, and lines of its log.
+
+    Raises UnreadableError, WriteError.
+    """
+    folder, paths = journal.folder / spool.FOLDER, {os.fsencode(each) for each in transcripts}
+    for name in files.names_in(folder) if paths else ():
+        file = folder / name
+        data = files.read_if_any(file) or b""
+        with files.writing(file):
+            if name in (start.LOG, f"{start.LOG}.old"):
+                left = [line for line in data.splitlines(True) if not any(p in line for p in paths)]
+                if b"".join(left) != data:
+                    files.replace_file(file, b"".join(left))
+            elif data in paths or (
+                data and "." in name and any(path.startswith(data) for path in paths)
+            ):
+                file.unlink(missing_ok=True)
 
 
 def lock(journal: Journal) -> int | None:

@@ -24,7 +24,7 @@ from vault_index import files, state
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.hotpath import index_files
-from vault_index.journal import archive, importing, index, observe, projects
+from vault_index.journal import archive, backlog, importing, index, observe, projects
 from vault_index.journal.journal import INDEX, PENDING, Journal, held
 from vault_index.journal.record import OBSERVATION, Session, private_id
 from vault_index.text.words import count
@@ -76,6 +76,7 @@ class _Wanted:
     matching: str = ""
     texts: tuple[str, ...] = ()  # what to look for in the bytes of files
     expired: bool = False  # what was made of the sessions stays, and they may be imported again
+    transcripts: tuple[str, ...] = ()  # of sessions that go whole and for good
 
 
 def forget(
@@ -125,7 +126,7 @@ def _finish_noted(journal: Journal) -> Forgotten | None:
         return None
     try:
         values = json.loads(data)
-        names = ("sessions", "texts")
+        names = [name for name in ("sessions", "texts", "transcripts") if name in values]
         wanted = _Wanted(**{**values, **{name: tuple(values[name]) for name in names}})
     except (ValueError, TypeError, KeyError):  # of a write that a kill cut short
         wanted = _Wanted()
@@ -163,18 +164,19 @@ def _take_out(
     journal: Journal, chosen: list[Session], matching: str, *, for_good: bool
 ) -> Forgotten:
     """Write down which sessions or records go, then remove them and all that was made of them."""
-    ids, gone, records = list[str](), list[Moment](), 0
+    ids, gone, records, transcripts = list[str](), list[Moment](), 0, list[str]()
     with state.reading(journal.home) as db:
         for session in (archive.with_records(db, each) for each in chosen):
             went, left = _split(session, archive.moments(db, session.short), matching)
             if went or not matching:
                 ids.append(session.id)
+                transcripts += [session.transcript] if for_good and not matching else []
                 gone += went
                 records += len(session.records) - len(observe.seen(session, left).records)
     if not ids and not matching:
         return Forgotten()
     texts = (matching,) if matching else tuple(_pieces(gone))
-    wanted = _Wanted(tuple(sorted({*ids})), matching, texts, expired=not for_good)
+    wanted = _Wanted(tuple(sorted({*ids})), matching, texts, not for_good, tuple(transcripts))
     files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
     return replace(_finish(journal, wanted), records=records)
 
@@ -199,12 +201,14 @@ def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
     """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note."""
     removed = _delete(journal, wanted)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
+    backlog.forget(journal, wanted.transcripts)
     state.shrink(journal.home)
     index.remove(journal, wanted.sessions)
     (journal.folder / PENDING).unlink(missing_ok=True)
     needles, every = _forms(wanted.texts), [*_all_files(journal)]
     if not wanted.matching:  # a text that another session has, too, is that session's
         needles -= _kept(journal, needles)
+        needles |= {os.fsencode(each).lower() for each in wanted.transcripts}
     size = sum((files.stamp(file) or (0,))[0] for file in every)
     found, home = _with_any(every, needles), journal.config.home
     lessons = tuple(file for file in found if home not in Path(file).parents)
