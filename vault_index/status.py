@@ -129,7 +129,9 @@ def _embedder(vault: Vault) -> str:
         return embedder.name
     if vault.config.embedder == "none":
         return "none: full text only"
-    return f"none here, so full text only: {download.state(vault.config.home)}"
+    now = download.state(vault.config.home)
+    none = "none" if now.state == download.DAMAGED else "none here"
+    return f"{none}, so full text only: {now}"
 
 
 def _index(vault: Vault) -> IndexState:

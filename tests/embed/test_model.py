@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import signal
 import subprocess
@@ -79,6 +80,30 @@ def test_a_file_with_another_sum_is_refused(
     assert not download.folder(own_world).exists()
     assert not download.is_ready(own_world)
     assert leftovers(own_world) == []
+
+
+@pytest.mark.parametrize("name", download.SIZES)
+@pytest.mark.parametrize("size", [0, 1000])
+def test_a_model_that_was_cut_is_damaged_and_fetched_again(
+    make_vault: Callable[..., Vault], own_world: Path, raw: Path, name: str, size: int
+) -> None:
+    """`model fetch` said that it was there already, and `status --check` nothing."""
+    root = make_vault({"heap.md": lesson_text("Node heap", "Raise the heap.")}).root
+    run("lessons", "model", "fetch", "--from", raw, cwd=root)
+    assert {
+        each: (download.folder(own_world) / each).stat().st_size for each in download.SIZES
+    } == (download.SIZES)
+    os.truncate(download.folder(own_world) / name, size)
+    cut = f"the model is damaged ({name} has {size:,} of {download.SIZES[name]:,} bytes)"
+    for words in (["model", "show"], ["status"], ["status", "--check"]):
+        done = run("lessons", *words, cwd=root, env=OFFLINE, check=False)
+        assert cut in done.out
+        assert "not here" not in done.out
+    search = run("lessons", "search", "raise the heap", cwd=root, env=OFFLINE)
+    assert "Node heap" in search.out
+    assert cut in search.err
+    run("lessons", "model", "fetch", "--from", raw, cwd=root)
+    assert download.is_ready(own_world)
 
 
 def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: Path) -> None:

