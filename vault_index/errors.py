@@ -130,6 +130,34 @@ class GitError(VaultError):
     """Git could not do what was asked of it; the message is its own, on one line."""
 
 
+class NoRepositoryError(GitError):
+    """A folder is in no git repository."""
+
+
+class NoCommitError(GitError):
+    """Nothing is committed in the repository yet."""
+
+
+class GitUnavailableError(GitError):
+    """Git answers nothing at all here, so nothing of the repository is known."""
+
+
+class GitRefusedError(GitUnavailableError):
+    """The repository belongs to another user, so git refuses to read it."""
+
+
+class BrokenRepositoryError(GitUnavailableError):
+    """There is a `.git`, and git cannot read it as a repository."""
+
+
+class GitTimeoutError(GitUnavailableError):
+    """Git did not answer in time."""
+
+
+class NoGitError(GitUnavailableError):
+    """There is no git command on this machine, or one that is too old."""
+
+
 _HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
     **dict.fromkeys(

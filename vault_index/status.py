@@ -86,7 +86,7 @@ def of(vault: Vault) -> Report:
     unfiled = sum(lesson.filed_by in ("classifier", "nobody") for lesson in lessons)
     return Report(
         vault=str(vault.root),
-        git=git.worktree(vault.lessons_dir),
+        git=git.seen_worktree(vault.lessons_dir),
         embedder=_embedder(vault),
         model=download.state(home),
         index=index,

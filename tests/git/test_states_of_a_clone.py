@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
+from vault_index.git import UNKNOWN_AUTHOR
 from vault_index.index import reconcile
 from vault_index.search import entries
 from vault_index.vault import open_vault
@@ -87,7 +88,7 @@ def test_a_clone_without_old_contents_has_authors_and_a_log(clone: Clone) -> Non
 
 def test_a_clone_without_old_trees_says_what_fetches_the_history(clone: Clone) -> None:
     root = clone("--filter=tree:0")
-    assert authors(root) == {"new": "", "old": ""}
+    assert authors(root) == {"new": UNKNOWN_AUTHOR, "old": UNKNOWN_AUTHOR}
     ran = run("lessons", "log", "new", cwd=root, check=False)
     assert ran.code == 1
     assert "not in this partial clone" in ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -206,3 +207,72 @@ def test_a_new_branch_is_pushed_and_followed(team: tuple[Path, Path]) -> None:
     save(ada, "t")
     sync(ada)
     assert run("git", "rev-parse", "--abbrev-ref", "@{u}", cwd=ada).out == "origin/topic\n"
+
+
+def delete_a_lesson(clone: Path) -> None:
+    (clone / "lessons/devops/heap.md").unlink()
+    save(clone, "this lesson is wrong")
+
+
+def delete_code(clone: Path) -> None:
+    (clone / "code.py").unlink()
+    save(clone, "no code")
+
+
+def commit_nothing(clone: Path) -> None:
+    run("git", "commit", "-q", "--no-verify", "--allow-empty", "-m", "run CI again", cwd=clone)
+
+
+def make_executable(clone: Path) -> None:
+    (clone / "code.py").chmod(0o755)
+    save(clone, "a mode alone")
+
+
+def merge_a_deletion(clone: Path) -> None:
+    run("git", "switch", "-q", "-c", "topic", cwd=clone)
+    delete_a_lesson(clone)
+    run("git", "switch", "-q", "main", cwd=clone)
+    run("git", "merge", "-q", "--no-ff", "--no-verify", "-m", "merge topic", "topic", cwd=clone)
+
+
+def merge_nothing(clone: Path) -> None:
+    run("git", "switch", "-q", "-c", "topic", cwd=clone)
+    delete_code(clone)
+    run("git", "switch", "-q", "main", cwd=clone)
+    how = ("-s", "ours", "--no-verify", "-m", "not that")
+    run("git", "merge", "-q", "--no-ff", *how, "topic", cwd=clone)
+
+
+@pytest.mark.parametrize(
+    ("change", "commits"),
+    [
+        (delete_a_lesson, "1 commit"),
+        (delete_code, "1 commit"),
+        (commit_nothing, "1 commit"),
+        (make_executable, "1 commit"),
+        (merge_a_deletion, "2 commits"),
+        (merge_nothing, "2 commits"),
+    ],
+)
+def test_commits_that_add_no_content_are_pushed(
+    team: tuple[Path, Path], change: Callable[[Path], None], commits: str
+) -> None:
+    """What git prints of such commits is nothing: its exit status says whether it could read them."""
+    ada, bob = team
+    change(ada)
+    assert sync(ada).out.startswith(f"origin/main: pushed {commits}; ")
+    sync(bob)
+    heads = [run("git", "rev-parse", "HEAD", cwd=clone).out for clone in (ada, bob)]
+    assert heads[0] == heads[1]
+
+
+def test_commits_that_git_cannot_read_are_not_pushed(team: tuple[Path, Path]) -> None:
+    ada, _ = team
+    write(ada / "lessons/a.md", lesson_text("A", "Text."))
+    save(ada, "a")
+    tree = run("git", "rev-parse", "HEAD^{tree}", cwd=ada).out.strip()
+    (ada / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    failed = sync(ada, check=False)
+    assert (failed.code, failed.out) == (1, "")
+    assert "bad tree object" in failed.err
+    assert failed.err.endswith("Try: git fsck\n")

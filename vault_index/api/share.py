@@ -106,6 +106,9 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
     """Check what the files say and, as far as there is an index, compare them with it."""
     lessons = {each for each, is_lesson in chosen.files if is_lesson}
     findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in lessons]
+    if chosen.unlisted:
+        why = f"skills elsewhere in the repository were not checked: {chosen.unlisted}"
+        findings.append(Finding(".git", 1, check.NOT_CHECKED, why))
     notes: list[str] = []
     built: set[str] = set()
     first: list[Prerequisite] = []

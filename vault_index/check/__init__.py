@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vault_index import config, files, git
 from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
-from vault_index.errors import GitError, LessonError, VaultError
+from vault_index.errors import GitUnavailableError, LessonError, NoRepositoryError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
@@ -57,11 +57,13 @@ class Candidate:
 class Selection:
     """Files to check, by path and whether it is a lesson: there may be more than memory holds.
 
-    `read` reads some of them. Raises VaultError for one that cannot be read.
+    `read` reads some of them. Raises VaultError for one that cannot be read. `unlisted` says why git did
+    not list the skills that it tracks.
     """
 
     files: Sequence[tuple[str, bool]]
     read: Callable[[Sequence[tuple[str, bool]]], Iterable[Candidate]]
+    unlisted: str = ""
 
     def __len__(self) -> int:
         return len(self.files)
@@ -80,10 +82,11 @@ def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
     With `only`, those that are shown as one of these paths.
     """
     every = [(file.path, True) for file in vault.files()[0]]
-    every += [(path, False) for path in _besides_lessons(vault)]
+    others, unlisted = _besides_lessons(vault)
+    every += [(path, False) for path in others]
     if only is not None:
         every = [each for each in every if (shown(each[0]) if each[1] else each[0]) in only]
-    return Selection(every, partial(_from_disk, vault))
+    return Selection(every, partial(_from_disk, vault), unlisted)
 
 
 def named(vault: Vault, paths: Sequence[str]) -> Selection:
@@ -92,7 +95,8 @@ def named(vault: Vault, paths: Sequence[str]) -> Selection:
     paths = [*map(files.as_on_disk, paths)]
     folder = f"{root}/{vault.lessons_dir.name}"
     places = {f"{folder}/{file.path}": (file.path, True) for file in vault.files()[0]}
-    for other in _besides_lessons(vault):
+    others, unlisted = _besides_lessons(vault)
+    for other in others:
         places[os.path.normpath(f"{root}/{other}")] = other, False
     wanted: dict[tuple[str, bool], None] = {}
     for path in paths:
@@ -101,6 +105,8 @@ def named(vault: Vault, paths: Sequence[str]) -> Selection:
         if not below and not f"{real}/".startswith(f"{root}/"):
             hint = "name files of it, or --vault"
             raise VaultError(f"{path}: not in the vault {vault.root}", hint)
+        if not below and unlisted:
+            raise VaultError(f"{path}: no lesson file, and no skill that is known: {unlisted}")
         if not below:
             hint = f"name a file or folder in {vault.lessons_dir}"
             raise VaultError(f"{path}: no lesson file", hint)
@@ -338,9 +344,12 @@ def _reason(finding: Finding) -> str:
     return f"line {finding.line}: {finding.rule}: {finding.message}"
 
 
+NOT_CHECKED = "not-checked"
+
+
 def not_checked(where: str, why: str) -> Finding:
     """Return the finding that a file could not be checked."""
-    return Finding(where, 1, "not-checked", f"{why}: shorten the file or split it")
+    return Finding(where, 1, NOT_CHECKED, f"{why}: shorten the file or split it")
 
 
 def outgoing(
@@ -402,7 +411,7 @@ def _top_and_prefix(vault: Vault) -> tuple[Path, str]:
     """Return the top of the repository around a vault, and the vault's path in it: "" or `path/`."""
     try:
         top = git.top(vault.root)
-    except GitError:
+    except NoRepositoryError:
         return vault.root, ""
     inside = os.path.relpath(os.path.realpath(vault.root), os.path.realpath(top))
     return top, "" if inside == "." else f"{inside}/"
@@ -426,10 +435,17 @@ def _kind(path: str, prefix: str) -> str:
     return _OTHER if in_vault or tuple(parts[-4:-2]) == _PROJECT_SKILLS else ""
 
 
-def _besides_lessons(vault: Vault) -> Iterator[str]:
-    """Yield the other files on disk, without links, that come before an agent."""
+def _besides_lessons(vault: Vault) -> tuple[list[str], str]:
+    """Return the other files on disk, without links, that come before an agent.
+
+    And why git did not list what it tracks, "" if it did.
+    """
     top, prefix = _top_and_prefix(vault)
-    names = {name for name in git.files(top) if _kind(name, prefix) == _OTHER}
+    names, unlisted = set[str](), ""
+    try:
+        names = {name for name in git.files(top) if _kind(name, prefix) == _OTHER}
+    except GitUnavailableError as error:
+        unlisted = "; ".join(filter(None, (error.message, error.hint)))
     # also where git does not track them, or is not there
     names.add(f"{prefix}{FOLDER}/{SETTINGS}")
     skills = "/".join(_PROJECT_SKILLS)
@@ -437,7 +453,6 @@ def _besides_lessons(vault: Vault) -> Iterator[str]:
         names |= {
             f"{folder}/{file.parent.name}/SKILL.md" for file in top.glob(f"{folder}/*/SKILL.md")
         }
-    for name in sorted(names):
-        file = top.resolve() / name
-        if file.is_file() and file == file.resolve():
-            yield os.path.relpath(name, prefix or ".")
+    files = {name: top.resolve() / name for name in sorted(names)}
+    plain = [name for name, file in files.items() if file.is_file() and file == file.resolve()]
+    return [os.path.relpath(name, prefix or ".") for name in plain], unlisted

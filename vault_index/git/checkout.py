@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from vault_index.errors import GitError, WriteError
+from vault_index.errors import GitError, GitUnavailableError, NoRepositoryError, WriteError
 from vault_index.git.dotgit import git_folder, is_bare, top_of
-from vault_index.git.history import name_changes
-from vault_index.git.run import SUBMODULE, ask, ask_bytes, command
+from vault_index.git.history import ask_history, name_changes
+from vault_index.git.run import (
+    NOT_THERE,
+    SUBMODULE,
+    USAGE_ERROR,
+    ask,
+    ask_bytes,
+    check_readable,
+    command,
+)
 from vault_index.hotpath import index_files
 
 RECENT_COMMITS, COMMITS = 10, 20  # subjects at most, and commits that are looked at
@@ -38,11 +47,16 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """The state of the repository a vault lives in, for `lessons status`."""
+    """The state of the repository a vault lives in, for `lessons status`.
 
-    branch: str
-    head: str
+    Where git does not read it, all else is empty, `error` says why, and `hint` what to do.
+    """
+
+    branch: str = ""
+    head: str = ""
     uncommitted: int = 0  # files below the vault's folder
+    error: str = ""
+    hint: str = ""
 
 
 def reflog(folder: Path) -> Path | None:
@@ -54,15 +68,22 @@ def reflog(folder: Path) -> Path | None:
 def activity(folder: Path, besides: Path) -> Activity:
     """Return what the project in a folder is doing: its name, branch, recent subjects, changed files.
 
-    Changes below the folder `besides` are not its work.
+    Changes below the folder `besides` are not its work. It is the name alone where git does not answer:
+    what is looked for by it is then less, and never wrong.
     """
     top = top_of(folder)
     if top is None:
         return Activity(folder.name)
+    with suppress(GitError):
+        return _activity(top, besides)
+    return Activity(top.name)
+
+
+def _activity(top: Path, besides: Path) -> Activity:
     inside = os.path.relpath(os.path.realpath(besides), os.path.realpath(top)) + "/"
     subjects = []
     log = ("log", f"-{COMMITS}", "--format=%x01%s", "--name-only", "-z")
-    for commit in ask(top, *log).split("\1")[1:]:
+    for commit in ask_history(top, *log).split("\1")[1:]:
         subject, *names = (part.strip("\n") for part in commit.split("\0"))
         paths = [name for name in names if name]
         if not paths or not all(path.startswith(inside) for path in paths):
@@ -77,15 +98,26 @@ def activity(folder: Path, besides: Path) -> Activity:
 
 
 def worktree(folder: Path) -> Worktree | None:
-    """Return branch, commit and uncommitted files of the repository around a folder, if there is one."""
+    """Return branch, commit and uncommitted files of the repository around a folder, if there is one.
+
+    Raises GitError where git does not read it.
+    """
     top = top_of(folder)
     if top is None:
         return None
     return Worktree(
         branch=ask(top, "branch", "--show-current") or "detached",
-        head=ask(top, "rev-parse", "--short", "-q", "--verify", "HEAD"),
+        head=ask_history(top, "rev-parse", "--short", "--verify", "HEAD"),
         uncommitted=len(_changed(ask(top, *_STATUS, "--untracked-files=all", "--", str(folder)))),
     )
+
+
+def seen_worktree(folder: Path) -> Worktree | None:
+    """Return what `worktree` returns, and its error as a value."""
+    try:
+        return worktree(folder)
+    except GitError as error:
+        return Worktree(error=error.message, hint=error.hint)
 
 
 def _changed(status: str) -> tuple[str, ...]:
@@ -96,12 +128,15 @@ def top(folder: Path) -> Path:
     """Return the top folder of the repository around a folder. Raises GitError without one."""
     if found := top_of(folder):
         return found
-    raise GitError(f"{folder} is in no git repository", "git init, or lessons init")
+    raise NoRepositoryError(f"{folder} is in no git repository", "git init, or lessons init")
 
 
 def setting(folder: Path, key: str) -> str:
-    """Return a setting of git, "" if it is unset."""
-    return command(folder, "config", "--get", key, check=False)
+    """Return a setting of git, "" if it is unset. Raises GitError."""
+    value = command(folder, "config", "--get", key, answers=(0, NOT_THERE))
+    if not value:
+        check_readable(folder)  # else git passes over the repository's own settings without a word
+    return value
 
 
 def editor(folder: Path) -> str:
@@ -112,7 +147,10 @@ def editor(folder: Path) -> str:
     named = os.environ.get("GIT_EDITOR", "").strip()
     if named and named not in _NO_EDITOR:
         return named
-    return command(folder, "config", "--global", "--get", "core.editor", check=False).strip()
+    with suppress(GitError):  # then another editor is tried
+        words = ("config", "--global", "--get", "core.editor")
+        return command(folder, *words, answers=(0, NOT_THERE)).strip()
+    return ""
 
 
 def configure(folder: Path, key: str, value: str) -> bool:
@@ -150,35 +188,60 @@ def staged(top: Path) -> dict[str, str]:
     """Return the files that the next commit adds or changes, by path from the top, and their blobs."""
     how = ("--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-ext-diff")
     changes = name_changes(ask(top_of(top), "diff", *how, "--diff-filter=AMT"))
-    return {change.path: change.blob for change in changes}
+    return {change.path: change.blob for change in changes if change.mode != SUBMODULE}
 
 
 def root_commit(folder: Path) -> str:
     """Return the first commit of the history here, of several the smallest; "" without a commit."""
-    roots = ask(top_of(folder), "rev-list", "--max-parents=0", "HEAD").split()
+    roots = ask_history(top_of(folder), "rev-list", "--max-parents=0", "HEAD").split()
     return min(roots, default="")
 
 
 def ignored(top: Path, paths: Collection[str]) -> set[str]:
-    """Return which paths, relative to the top of a repository, git does not track and ignores."""
-    pending, names = [sorted(paths)], set()
+    """Return which paths, relative to the top of a repository, git does not track and ignores.
+
+    Of a path in a repository below, such as a submodule, that one is asked. Raises GitError where a
+    repository cannot be read.
+    """
+    pending, names = [sorted(paths)] if paths else [], set()
     while pending:
         some = pending.pop()
-        # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
-        output = ask_bytes(
-            top,
-            "--no-literal-pathspecs",  # which it knows nothing of
-            *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
-            stdin="".join(f"./{path}\0" for path in some),
-            answers=(0, 1),  # 1: none of them is
-        )
-        if not output and (middle := len(some) // 2):  # it refuses one of them
-            pending += [some[:middle], some[middle:]]
-        answers = os.fsdecode(output).split("\0")
-        for source, rule, path in zip(answers[0::4], answers[2::4], answers[3::4], strict=False):
-            if source and not rule.startswith("!"):
-                names.add(path.removeprefix("./"))
+        try:
+            names |= _ignored(top, some)
+        except GitUnavailableError:
+            raise
+        except GitError:
+            if middle := len(some) // 2:  # it refuses one of them
+                pending += [some[:middle], some[middle:]]
+            else:
+                names |= _ignored_below(top, some[0])
     return names
+
+
+def _ignored(top: Path, paths: Sequence[str]) -> set[str]:
+    # each path is answered as <source> <line> <pattern> <path>, without a source if not ignored
+    output = ask_bytes(
+        top,
+        "--no-literal-pathspecs",  # which it knows nothing of
+        *("check-ignore", "--stdin", "-z", "--verbose", "--non-matching"),
+        stdin="".join(f"./{path}\0" for path in paths),
+        answers=(0, NOT_THERE),  # none of them is
+    )
+    answers = os.fsdecode(output).split("\0")
+    return {
+        path.removeprefix("./")
+        for source, rule, path in zip(answers[0::4], answers[2::4], answers[3::4], strict=False)
+        if source and not rule.startswith("!")
+    }
+
+
+def _ignored_below(top: Path, path: str) -> set[str]:
+    """Ask the repository that has a path which another one refuses; no other one: it is beyond a link."""
+    inner = top_of((top / path).parent)
+    if inner in (None, top) or not inner.is_relative_to(top):
+        return set()
+    inside = os.path.relpath(top / path, inner)
+    return {path} if ignored(inner, [inside]) else set()
 
 
 def commit_file(folder: Path, path: str, data: bytes, message: Sequence[str]) -> None:
@@ -216,7 +279,8 @@ def _commit_from(above: Path, aside: str, inside: str, message: Sequence[str]) -
             command(above, *words, "commit", "--quiet", *message, "--", inside)
     except GitError:
         if is_new:
-            command(above, "update-index", "--force-remove", "--", inside, check=False)
+            with suppress(GitError):  # the first error counts
+                command(above, "update-index", "--force-remove", "--", inside)
         raise
 
 
@@ -276,9 +340,14 @@ def in_the_way(top: Path, old: str, new: str) -> str:
 
 
 def conflicts(top: Path, ours: str, theirs: str) -> list[str]:
-    """Return the paths at which a merge of two commits is a conflict; before git 2.38 none."""
+    """Return the paths at which a merge of two commits is a conflict.
+
+    None before git 2.38, and where it lacks contents: the merge itself finds them.
+    """
     how = ("--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
-    output = ask_bytes(top_of(top), "merge-tree", *how, answers=(1,))
+    output = b""
+    with suppress(GitError):
+        output = ask_bytes(top_of(top), "merge-tree", *how, answers=(0, 1, USAGE_ERROR))
     return list(filter(None, os.fsdecode(output).split("\0")))[1:]
 
 

@@ -20,10 +20,14 @@ _BRANCH = "ref: refs/heads/"
 
 
 def top_of(folder: Path) -> Path | None:
-    """Return the folder with `.git` that a folder is in; None without one, or in a bare repository."""
+    """Return the folder with `.git` that a folder is in; None without one, or in a bare repository.
+
+    Also where this user may not look into `.git`: that is for git to say.
+    """
     start = Path(os.path.realpath(folder))
     for here in (start, *start.parents):
-        if (here / ".git").is_file() or _is_git_folder(here / ".git"):
+        dot = here / ".git"
+        if os.path.isfile(dot) or _is_git_folder(dot) or _is_closed(dot):  # noqa: PTH113  # Path's raises where it may not look
             return here
         if _is_git_folder(here):
             return None
@@ -38,8 +42,14 @@ def is_bare(folder: Path) -> bool:
 
 def _is_git_folder(folder: Path) -> bool:
     return os.path.lexists(folder / "HEAD") and all(
-        (folder / name).is_dir() for name in ("objects", "refs")
+        os.path.isdir(folder / name)  # noqa: PTH112  # as in `top_of`
+        for name in ("objects", "refs")
     )
+
+
+def _is_closed(folder: Path) -> bool:
+    """Whether there is a folder that this user may not enter."""
+    return os.path.isdir(folder) and not os.access(folder, os.X_OK)  # noqa: PTH112  # as in `top_of`
 
 
 def index_file(folder: Path) -> Path | None:

@@ -8,15 +8,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from vault_index.errors import GitError
+from vault_index.errors import GitError, GitUnavailableError, NoCommitError
 from vault_index.git.dotgit import cut_of, top_of
-from vault_index.git.run import SUBMODULE, ask, ask_bytes
+from vault_index.git.run import NOT_THERE, SUBMODULE, ask, ask_bytes, command
 from vault_index.hotpath import index_files
 
 _ORDINARY = "100"  # how the mode of a file begins that is no link
 _BATCH = 25  # files of which git prints the content, or the patch, at once
+UNKNOWN_AUTHOR = "author unknown"  # in the place of a name, where git did not answer
 _AS_PUSHED = "--no-replace-objects"  # a push sends the object that another one replaces here
 
 
@@ -44,6 +45,14 @@ class Version:
     content: bytes
 
 
+def ask_history(top: Path | None, *arguments: str, **how: Any) -> str:
+    """Ask git as `ask` does, about commits of HEAD: "" where nothing is committed yet."""
+    try:
+        return ask(top, *arguments, **how)
+    except NoCommitError:
+        return ""
+
+
 def provenance(folder: Path, head: str = "HEAD") -> dict[str, Provenance]:
     """Walk `git log` once and return the provenance of each committed file below a folder.
 
@@ -66,9 +75,18 @@ def provenance(folder: Path, head: str = "HEAD") -> dict[str, Provenance]:
 
 def _log(top: Path | None, *how: str, folder: Path) -> str:
     """Print a log with renames; of a clone without old contents with those alone that changed nothing."""
-    return ask(top, "log", "-M", *how, folder=folder) or ask(
-        top, "log", "-M100%", *how, folder=folder
-    )
+    try:
+        return ask_history(top, "log", "-M", *how, folder=folder)
+    except GitUnavailableError:
+        raise
+    except GitError:
+        return ask_history(top, "log", "-M100%", *how, folder=folder)
+
+
+def is_partial(folder: Path) -> bool:
+    """Whether the repository around a folder is a clone that fetches contents when they are needed."""
+    promises = ("config", "--get-regexp", r"^remote\..*\.promisor$")
+    return bool(command(folder, *promises, answers=(0, NOT_THERE)))
 
 
 class NameChange(NamedTuple):
@@ -129,14 +147,34 @@ def versions(folder: Path, path: str) -> Iterator[Version]:
         elif entry.strip("\n"):  # a merge in which the file is as on one side names none
             commits.append((fields, entry.lstrip("\n")))
     paths = sorted({path_then for _, path_then in commits})
-    how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
     for (commit, parents, name, when, subject), path_then in commits:
-        if " " in parents and not ask(top, "diff-tree", *how, commit, "--", *paths):
+        if " " in parents and not _has_own_lines(top, commit, paths):
             continue
-        content = ask_bytes(top, "cat-file", "blob", f"{commit}:{path_then}")
+        content = _content(top, f"{commit}:{path_then}")
         if commit in cut:
             name, subject = "", "here, or before this shallow clone begins"
         yield Version(commit, name, when, subject.strip(), path_then, content)
+
+
+def _content(top: Path | None, name: str) -> bytes:
+    """Return a blob, b"" if a partial clone lacks it."""
+    try:
+        return ask_bytes(top, "cat-file", "blob", name)
+    except GitUnavailableError:
+        raise
+    except GitError:
+        return b""
+
+
+def _has_own_lines(top: Path | None, commit: str, paths: Sequence[str]) -> bool:
+    """Whether a merge has lines that no side had so; also where a partial clone lacks the sides."""
+    how = ("--cc", "-M", "-U0", "--no-ext-diff", "--no-textconv", "--no-commit-id", "-p")
+    try:
+        return bool(ask(top, "diff-tree", *how, commit, "--", *paths))
+    except GitUnavailableError:
+        raise
+    except GitError:
+        return True
 
 
 def changed_since(folder: Path, commit: str, kinds: str = "AMT") -> list[str]:
@@ -145,7 +183,7 @@ def changed_since(folder: Path, commit: str, kinds: str = "AMT") -> list[str]:
     `kinds` are git's letters: A for added, M and T for changed, D for deleted.
     """
     how = ("--name-only", "-z", "--no-renames", "--no-ext-diff", f"--diff-filter={kinds}", commit)
-    names = ask(top_of(folder), "diff", *how, "--relative", "--", ".", folder=folder)
+    names = ask_history(top_of(folder), "diff", *how, "--relative", "--", ".", folder=folder)
     return list(filter(None, names.split("\0")))
 
 
@@ -157,7 +195,7 @@ def deleted(folder: Path) -> Iterator[tuple[str, str]]:
     """
     yield from (("", path) for path in changed_since(folder, "HEAD", "D"))
     how = ("-M", "--diff-filter=D", "--name-status", "-z", "--relative", "--format=%x01%H")
-    log = ask(top_of(folder), "log", *how, "--", ".", folder=folder)
+    log = ask_history(top_of(folder), "log", *how, "--", ".", folder=folder)
     yield from ((change.said, change.path) for change in name_changes(log))
 
 
@@ -176,15 +214,17 @@ def removals(folder: Path, since: int) -> dict[str, Removal]:
     how = ("--no-renames", "--diff-filter=D", "--no-ext-diff", "--name-status", "-z", "--relative")
     form = ("--format=%x01%at %ct", f"--since={since}", "--", ".")
     last: dict[str, Removal] = {}
-    for change in name_changes(ask(top_of(folder), "log", *how, *form, folder=folder)):
+    for change in name_changes(ask_history(top_of(folder), "log", *how, *form, folder=folder)):
         last.setdefault(change.path, Removal(*map(int, change.said.split())))
     return last
 
 
 def resolve(folder: Path, revision: str) -> str:
     """Return the commit (40 hexadecimal digits) that a revision names, "" if none."""
+    if revision == "HEAD":  # one that names a broken branch, or a lost commit, is not "none"
+        return ask_history(top_of(folder), "rev-parse", "--verify", "HEAD^{commit}", folder=folder)
     name = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    printed = ask(top_of(folder), "rev-parse", *name, folder=folder)
+    printed = ask(top_of(folder), "rev-parse", *name, folder=folder, answers=(0, NOT_THERE))
     return printed.removeprefix("--end-of-options\n")
 
 
@@ -194,7 +234,9 @@ def fork_point(folder: Path, revision: str) -> str:
     "" if the revision names no commit.
     """
     commit = resolve(folder, revision)
-    return commit and (ask(top_of(folder), "merge-base", "HEAD", commit) or commit)
+    top = top_of(folder)
+    shared = commit and ask_history(top, "merge-base", "HEAD", commit, answers=(0, NOT_THERE))
+    return shared or commit
 
 
 def count(folder: Path, *commits: str) -> int:
@@ -211,13 +253,17 @@ def at_date(folder: Path, date: str) -> str:
     except ValueError:
         return ""
     end = f"{date} 23:59:59" if len(date) == 10 else date
-    return ask(top_of(folder), "rev-list", "-1", f"--before={end}", "HEAD", "--")
+    return ask_history(top_of(folder), "rev-list", "-1", f"--before={end}", "HEAD", "--")
 
 
 def tree(folder: Path, commit: str) -> str:
     """Return the hash of what a folder held at a commit, "" if it was not there."""
     name = ("--verify", "--quiet", f"{commit}:./")
-    return ask(top_of(folder), "rev-parse", *name, folder=folder)
+    top = top_of(folder)
+    found = ask(top, "rev-parse", *name, folder=folder, answers=(0, NOT_THERE))
+    if not found:
+        ask(top, "ls-tree", commit)  # raises for a commit that cannot be read
+    return found
 
 
 def tree_files(folder: Path, tree: str) -> Iterator[tuple[str, bytes]]:
@@ -244,14 +290,12 @@ def outgoing(
     log = ask(
         top,
         *(_AS_PUSHED, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
-        *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=AMT", "-m"),
+        *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "-m"),
         *("--format=%x01%H", *commits, "--"),
     )
-    if top and not log and count(folder, *commits):
-        raise GitError("git log: the commits to push could not be read", "git fsck")
     made: dict[tuple[str, str], str] = {}
     for change in name_changes(log):
-        if wanted(change.path) and change.mode != SUBMODULE:
+        if change.status != "D" and wanted(change.path) and change.mode != SUBMODULE:
             made.setdefault((change.path, change.blob), change.said)
     every = list(made.items())
     for at in range(0, len(every), _BATCH):
@@ -299,18 +343,21 @@ class Voucher:
 def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, bytes]:
     """Return what commits have of files: `files` are (commit, path from the folder), by any name.
 
-    Files that a commit does not have are left out. One run of git for all of them.
+    Files that a commit does not have are left out. One run of git for all of them. Raises GitError.
     """
     # a line is a question, so a path with a line end in it could ask for another file
     asked = {name: place for name, place in files.items() if "\n" not in place[1]}
     blobs = _blobs(folder, [f"{commit}:./{path}" for commit, path in asked.values()])
+    if None in blobs:
+        resolve(folder, "HEAD")  # raises for a commit that cannot be read: it lacks every file
     return {name: data for name, data in zip(asked, blobs, strict=True) if data is not None}
 
 
 def staged_contents(top: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
-    """Return what the next commit will have under these names of blobs; b"" for another name.
+    """Return what the next commit will have under these names of blobs.
 
-    For a blob of more than `limit` bytes: `limit` + 1 zeros. Two runs of git for all of them.
+    For a blob of more than `limit` bytes: `limit` + 1 zeros. Two runs of git for all of them. Raises
+    GitError for a blob that is lost.
     """
     lines = "".join(f"{blob}\n" for blob in blobs)
     listed = ask_bytes(top_of(top), "cat-file", "--batch-check=%(objectsize)", stdin=lines)
@@ -318,6 +365,8 @@ def staged_contents(top: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
     long = {blob for blob, size in sizes if size.isdigit() and int(size) > limit}
     short = [blob for blob in blobs if blob not in long]
     read = dict(zip(short, _blobs(top, short), strict=True))
+    if lost := [blob for blob, data in read.items() if data is None]:
+        raise GitError(f"git cat-file: {lost[0][:10]} could not be read", "git fsck")
     return [bytes(limit + 1) if blob in long else read[blob] or b"" for blob in blobs]
 
 
@@ -357,7 +406,7 @@ def vouchers(folder: Path, path: str) -> list[Voucher]:
     how = ("-1", "--decorate=full", "--no-ext-diff", "--full-diff", "-M100%", "--name-status")
     revision = "HEAD"
     for _ in range(MAX_RENAMES):
-        record = ask(top, "log", *how, "-z", form, revision, "--", path, folder=top)
+        record = ask_history(top, "log", *how, "-z", form, revision, "--", path, folder=top)
         if not record:
             return []
         commit, names, *people, changed = record.split("\0", 6)
@@ -386,8 +435,8 @@ MAX_UNTRACKED = 500  # that are read
 MAX_REFLOG = 5_000  # entries
 MAX_COMMITS = 200  # whose messages are read
 _EMPTY = {
-    40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }  # git's hashes of a tree without files
 _CHANGES = (
     *("-c", f"core.bigFileThreshold={BIG_FILE_BYTES}", "-c", f"diff.orderFile={os.devnull}"),
@@ -430,12 +479,13 @@ def base_at(folder: Path, when: float) -> str:
     """
     top = top_of(folder)
     how = ("-g", f"-{MAX_REFLOG}", "--date=unix", "--format=%gd %H")
-    for line in ask(top, "log", *how, "HEAD", "--").splitlines():
+    for line in ask_history(top, "log", *how, "HEAD", "--").splitlines():
         entry, _, commit = line.partition(" ")
         at = _REFLOG.fullmatch(entry)
         if at and int(at[1]) <= when:
             return commit
-    return ask(top, "rev-list", "-1", "--first-parent", f"--before={int(when)}", "HEAD", "--")
+    before = ("-1", "--first-parent", f"--before={int(when)}", "HEAD", "--")
+    return ask_history(top, "rev-list", *before)
 
 
 def difference(
@@ -450,13 +500,13 @@ def difference(
     if top is None:
         return None
     result = Difference(top)
-    base = base or _EMPTY[64 if len(ask(top, "rev-parse", "HEAD")) == 64 else 40]
+    base = base or _EMPTY[ask(top, "rev-parse", "--show-object-format")]
     revisions = [base, until] if until else [base]
     result.files = [each for each in _files(top, revisions) if wanted(each.path)]
     if base not in _EMPTY.values():
         result.before = ask(top, "ls-tree", "-r", "--name-only", "-z", base).split("\0")
     span = (until or "HEAD") if base in _EMPTY.values() else f"{base}..{until or 'HEAD'}"
-    log = ask(top, "log", f"-{MAX_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
+    log = ask_history(top, "log", f"-{MAX_COMMITS}", "--no-merges", "--format=%B%x00", span, "--")
     result.messages = [each.strip() for each in log.split("\0") if each.strip()][::-1]
     result.files = result.files[:MAX_FILES]
     untracked = (

@@ -16,17 +16,27 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from vault_index.errors import GitError
+from vault_index.errors import (
+    BrokenRepositoryError,
+    GitError,
+    GitRefusedError,
+    GitTimeoutError,
+    NoCommitError,
+    NoGitError,
+    NoRepositoryError,
+    hint_for,
+)
 from vault_index.git.dotgit import top_of, tracks_nothing_named
 
 _REPOSITORY = ("local", "worktree")  # the scopes of git's settings that come with a folder
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository
-_USAGE_ERROR = 129  # git's exit status for an option it does not know
+NOT_THERE = 1  # git's exit status for a setting, or a name, that is not there
+USAGE_ERROR = 129  # git's exit status for an option it does not know
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +137,16 @@ _PLAIN = {*_TELLS, *"branch cat-file check-ignore ls-files ls-tree merge-base re
 _OF_A_HOOK = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_NAMESPACE", "GIT_PREFIX")
 
 
-def ask(top: Path | None, *arguments: str, folder: Path | None = None) -> str:
+def ask(
+    top: Path | None, *arguments: str, folder: Path | None = None, answers: Sequence[int] = (0,)
+) -> str:
     """Run a git command that only reads, in a folder or else at the top of a repository.
 
-    "" when it fails (no repository, no commit yet, dubious ownership...).
+    "" means that git printed nothing, or that there is no repository (`top` is None), of which nothing
+    is to be known. `answers` are the exit statuses that are answers. Raises GitError for any other: of
+    the subclass that says why, NoCommitError where nothing is committed yet.
     """
-    return _text(ask_bytes(top, *arguments, folder=folder))
+    return _text(ask_bytes(top, *arguments, folder=folder, answers=answers))
 
 
 def ask_bytes(
@@ -142,33 +156,34 @@ def ask_bytes(
     stdin: str | None = None,
     answers: Sequence[int] = (0,),
 ) -> bytes:
-    """Run a git command that only reads, as `ask` does, and its standard input; b"" when it fails.
-
-    `answers` are the exit statuses that mean no failure.
-    """
+    """Run a git command that only reads, as `ask` does, with a text as its standard input."""
     import tempfile  # loads subprocess and more: `lessons list` needs none of it
 
     if top is None:
         return b""
+    verb = _verb(arguments)
     inside = ("-C", str(folder)) if folder else ()
     words = [*_TO_READ, *inside, *arguments]
     try:
-        overrules = () if _verb(arguments) in _PLAIN else instead(_settings(top), filters=False)
+        overrules = () if verb in _PLAIN else instead(_settings(top), filters=False)
         with tempfile.TemporaryFile() if stdin else nullcontext() as file:
             if stdin and file:
                 file.write(os.fsencode(stdin))
                 file.seek(0)
-            status, output, _ = _run(top, top, words, overrules, (), file, READING_SECONDS)
-    except OSError:
-        return b""
-    return output if status in answers else b""
+            status, output, errors = _run(top, top, words, overrules, (), file, READING_SECONDS)
+    except OSError as error:
+        raise _not_run(verb, top, error) from None
+    if status in answers:
+        return output
+    raise _reason(verb, top, errors) or _reason_of_all(top, errors) or _failure(verb, errors)
 
 
-def command(folder: Path, *arguments: str, check: bool = True) -> str:
+def command(folder: Path, *arguments: str, answers: Sequence[int] = (0,)) -> str:
     """Run git in a folder and return what it printed, without the last line end.
 
     For what changes something. Nobody is asked anything; no hook runs, but for the user's own at a
-    `push`. Raises GitError with git's own words; without `check` a failure returns "".
+    `push`. `answers` are the exit statuses that are answers; raises GitError, with git's own words, for
+    any other.
     """
     verb, top = _verb(arguments), top_of(folder)
     try:
@@ -176,21 +191,107 @@ def command(folder: Path, *arguments: str, check: bool = True) -> str:
         if top and verb in _NETWORK:
             _refuse_programs(verb, top, settings)
         overrules = instead(settings, filters=True)
-        status, output, errors = _run(folder, top, arguments, overrules, settings)
+        seconds = READING_SECONDS if verb in _TELLS else None
+        status, output, errors = _run(folder, top, arguments, overrules, settings, seconds=seconds)
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and folder.is_dir():
-            raise GitError("there is no git command here", "install git") from None
-        if not check:
-            return ""
-        raise GitError(f"git {verb}: {error.strerror or error}") from None
-    if status == 0:
+        raise _not_run(verb, folder, error) from None
+    if status in answers:
         return _text(output)
-    if not check:
-        return ""
+    raise _reason(verb, top or folder, errors) or _failure(verb, errors)
+
+
+def check_readable(folder: Path) -> None:
+    """Raise GitError if git does not read the repository around a folder: it hides its settings then."""
+    if top := top_of(folder):
+        ask(top, "rev-parse", "--git-dir")
+
+
+# Why git did not answer.
+
+_TIMEOUT = "Timeout: the command "  # as GitPython says it
+_EXCEPTION = re.compile(r"(?m)^\s*(git config --global --add safe\.directory .+)$")
+_DAMAGE = re.compile(
+    r"bad (tree |blob )?object|unable to read|is corrupt|missing (blob|tree|commit)"
+)
+_PASSED_OVER = "not a git repository (or any"  # of the folders above
+_BROKEN = (
+    *("not a git repository", "invalid gitfile format", "error opening '", "error reading '"),
+    *(
+        "appears to be broken",
+        "reference broken",
+        "bad object HEAD",
+        "Invalid path '",
+        "bad config line",
+    ),
+)
+
+
+def _reason(verb: str, top: Path, errors: str) -> GitError | None:
+    """Return the error for what git says of a repository as a whole, None if it says nothing of it."""
+    if not top_of(top) and "not a git repository" in errors:
+        return NoRepositoryError(f"{top} is in no git repository", "git init, or lessons init")
+    if errors.startswith(_TIMEOUT):
+        message = f"git {verb} did not answer in {READING_SECONDS:.0f} s"
+        return GitTimeoutError(message, f"see what it waits for: git -C {_quoted(top)} status")
+    if exception := _EXCEPTION.search(errors):
+        message = f"git reads nothing of {top}, for it belongs to another user"
+        return GitRefusedError(message, exception[1])
+    if "does not have any commits yet" in errors:
+        return NoCommitError(f"nothing is committed in {top} yet", "git commit")
+    if any(words in errors for words in _BROKEN):
+        what = _words(errors).removeprefix("fatal: ").removeprefix("error: ")
+        if _PASSED_OVER in what:
+            what = "git does not take it for a repository"
+        return BrokenRepositoryError(f"{top / '.git'} is broken: {what}", _repair(top, errors))
+    return None
+
+
+def _reason_of_all(top: Path, asked: str) -> GitError | None:
+    """Ask git what it must know if it knows anything: the last commit.
+
+    `asked` is what it said of another question, which may have failed for a reason of its own.
+    """
+    how = ("log", "-1", "--no-patch", "--no-show-signature", "--no-decorate", "--format=%H")
+    try:
+        status, _, errors = _run(top, top, [*_TO_READ, *how], seconds=READING_SECONDS)
+    except OSError as error:
+        return _not_run("log", top, error)
+    why = _reason("log", top, errors) if status else None
+    is_of_commits = any(words in asked for words in ("HEAD", "Needed a single revision"))
+    return None if isinstance(why, NoCommitError) and not is_of_commits else why
+
+
+def _repair(top: Path, errors: str) -> str:
+    if any(words in errors for words in ("bad object", "appears to be broken", "reference broken")):
+        return f"git -C {_quoted(top)} fsck"
+    if "/modules/" in errors:
+        return "git submodule update --init, in the repository around it"
+    if "/worktrees/" in errors:
+        return f"git worktree repair {_quoted(top)}, in the main work tree"
+    return f"repair it, or clone it again: git -C {_quoted(top)} status"
+
+
+def _not_run(verb: str, folder: Path, error: OSError) -> GitError:
+    if isinstance(error, FileNotFoundError) and folder.is_dir() and os.access(folder, os.X_OK):
+        return NoGitError("there is no git command here", "install git")
+    where = f"{error.filename}: " if error.filename else ""
+    return GitError(f"git {verb}: {where}{error.strerror or error}", hint_for(error, ""))
+
+
+def _failure(verb: str, errors: str) -> GitError:
+    hint = "free some space" if is_full(errors) else ""
+    hint = "git fsck" if _DAMAGE.search(errors) else hint
+    hint = "use a clone without --filter" if "promisor remote" in errors else hint
+    return GitError(f"git {verb}: {_words(errors) or 'failed'}", hint)
+
+
+def _words(errors: str) -> str:
     lines = filter(None, map(str.strip, errors.splitlines()))
-    messages = [line for line in lines if not line.startswith("hint:")]
-    hint = "free some space" if any(map(is_full, messages)) else ""
-    raise GitError(f"git {verb}: {'; '.join(messages[:3]) or 'failed'}", hint)
+    return "; ".join([line for line in lines if not line.startswith("hint:")][:3])
+
+
+def _quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))
 
 
 def _refuse_programs(verb: str, top: Path, settings: Sequence[Setting]) -> None:
@@ -213,12 +314,14 @@ def is_full(message: str) -> bool:
 
 
 def author_name(folder: Path) -> str:
-    """Return the name that commits of the user have in a repository; "" without one."""
+    """Return the name that commits of the user have in a repository; "" without one that git says."""
     if name := os.environ.get("GIT_AUTHOR_NAME", "").strip():  # git asks it first, too
         return name
     keys = ("author.name", "user.name")
-    values = (command(folder, "config", "--get", key, check=False) for key in keys)
-    return next(filter(None, values), "")
+    with suppress(GitError):
+        values = (command(folder, "config", "--get", key, answers=(0, NOT_THERE)) for key in keys)
+        return next(filter(None, values), "")
+    return ""
 
 
 def _text(output: bytes) -> str:
@@ -236,12 +339,16 @@ def _verb(arguments: Sequence[str]) -> str:
 
 
 def _settings(folder: Path) -> list[Setting]:
-    """Return all settings of git, and where each is from; OSError where git tells none: before 2.26."""
+    """Return all settings of git, and where each is from.
+
+    Raises GitError where git tells none: of a repository that it does not read, and before 2.26.
+    """
     words = ["config", "--list", "-z", "--show-scope"]
-    status, listed, errors = _run(folder, top_of(folder), words)
+    status, listed, errors = _run(folder, top_of(folder), words, seconds=READING_SECONDS)
     if status:  # programs that they name would run
-        old = "; lessons needs git 2.26 or newer" if status == _USAGE_ERROR else ""
-        raise OSError(errors.partition("\n")[0] + old)
+        if status == USAGE_ERROR:
+            raise NoGitError("this git is too old: lessons needs git 2.26", "install a newer git")
+        raise _reason("config", folder, errors) or _failure("config", errors)
     fields = os.fsdecode(listed).split("\0")
     return [
         Setting(scope, *entry.partition("\n")[::2])
@@ -284,7 +391,8 @@ def _run(
     if lent:
         words[:0] = ["env", *(word for name in lent for word in ("-u", name))]
     if not os.access(folder, os.X_OK):  # GitPython would go to the current folder instead
-        raise FileNotFoundError(str(folder))
+        code = errno.EACCES if folder.exists() else errno.ENOENT
+        raise OSError(code, os.strerror(code), str(folder))
     try:
         import git  # 75 ms; it looks for the git command at once
     except ImportError as error:
@@ -311,8 +419,10 @@ def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict
     Settings that overrule others go here: a key may hold any character, `-c` splits at the first "=".
     """
     env = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "LC_ALL": "C", "LANGUAGE": "C"}
-    if top is not None:  # core.worktree may name any folder
-        env["GIT_WORK_TREE"] = str(top)
+    if (
+        top is not None
+    ):  # core.worktree may name any folder; above a broken `.git` git would look on
+        env |= {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
     count = os.environ.get("GIT_CONFIG_COUNT", "")
     start = int(count) if count.isdigit() else 0
     for number, (key, value) in enumerate(overrules, start=start):

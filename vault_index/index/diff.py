@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vault_index import files, git
-from vault_index.errors import LessonError
+from vault_index.errors import GitError, LessonError
 from vault_index.hotpath import index_files
 from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
@@ -37,32 +37,50 @@ class Answer:
     """The answer of git where it differs from a manifest, by path below the vault's folder.
 
     `head` is what the manifest says after that: "" where git is still to be asked about all files.
+    `error` says why git did not answer.
     """
 
     head: str
     changed: Mapping[str, git.Provenance] = field(default_factory=dict)
+    error: str = ""
 
 
 def ask_git(vault: Vault, manifest: Manifest, diff: Diff) -> Answer:
     """Ask git about the commits up to the one that was checked out when the files were listed.
 
-    If git is not to be asked, authors of new files are filled in by the next sync that asks.
+    If git is not to be asked, authors of new files are filled in by the next sync that asks. If it does
+    not answer, they are UNKNOWN_AUTHOR until then.
     """
-    head = diff.head
-    if head is None:
+    head, error = diff.head, diff.git_error
+    if head is None and not error:
         return Answer("" if diff.has_new else manifest.head)
+    if head is not None:
+        try:
+            return _answer(vault, manifest, diff, head)
+        except GitError as failure:
+            error = _in_a_line(failure)
+    unknown = git.Provenance(git.UNKNOWN_AUTHOR, "", "")
+    return Answer("", dict.fromkeys(diff.unsigned(manifest), unknown), error)
+
+
+def _answer(vault: Vault, manifest: Manifest, diff: Diff, head: str) -> Answer:
     if not diff.has_new and head == manifest.head:  # a new file may be an old one that is back
         return Answer(head)
     history = git.provenance(vault.lessons_dir, head) if head else {}
-    if head and not history and git.tree(vault.lessons_dir, head):
-        return Answer("")  # there are commits of lessons, and git could not read them just now
-    now = dict.fromkeys(manifest.files, git.Provenance("", "", "")) | history
+    now = dict.fromkeys(manifest.files, _NOBODY) | history
     changed = {
         path: new
         for path, new in now.items()
         if (entry := manifest.files.get(path)) is None or of_entry(entry) != new
     }
     return Answer(head, changed)
+
+
+def _in_a_line(error: GitError) -> str:
+    return "; ".join(filter(None, (error.message, error.hint)))
+
+
+_NOBODY = git.Provenance("", "", "")
 
 
 def of_entry(entry: FileEntry) -> git.Provenance:
@@ -81,8 +99,9 @@ class Diff:
     touched: frozenset[str]  # new, or of another stamp
     removed: frozenset[str]
     skipped: list[Skipped]
-    head: str | None  # the commit now checked out, "" without one; None if git was not asked
+    head: str | None  # the commit now checked out, "" without one; None if git did not say
     has_new: bool  # whether the manifest never had a file as it was read
+    git_error: str = ""  # why git did not answer
 
     def __len__(self) -> int:
         return len(self.touched) + len(self.removed)
@@ -93,7 +112,14 @@ class Diff:
 
     def is_empty(self, manifest: Manifest) -> bool:
         """Whether nothing is to be done: of the commit only as far as git was asked."""
+        if self.git_error and self.unsigned(manifest):
+            return False
         return not len(self) and self.head in (None, manifest.head)
+
+    def unsigned(self, manifest: Manifest) -> list[str]:
+        """Return the files of which the manifest has no commit."""
+        files = ((path, manifest.files.get(path)) for path in self.listed)
+        return [path for path, entry in files if entry is None or of_entry(entry) == _NOBODY]
 
 
 def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = False) -> Diff:
@@ -123,8 +149,12 @@ def scan(vault: Vault, manifest: Manifest, ask_git: bool, *, read_all: bool = Fa
         if path not in listed and path not in closed and not path.startswith(hidden)
     )
     has_new = any((entry := manifest.files.get(path)) is None or not entry.hash for path in touched)
-    head = git.resolve(vault.root, "HEAD") if ask_git else None
-    return Diff(listed, touched, removed, skipped, head, has_new)
+    head, git_error = None, ""
+    try:
+        head = git.resolve(vault.root, "HEAD") if ask_git else None
+    except GitError as error:
+        git_error = _in_a_line(error)
+    return Diff(listed, touched, removed, skipped, head, has_new, git_error)
 
 
 @dataclass(frozen=True, slots=True)

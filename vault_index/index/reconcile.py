@@ -138,7 +138,12 @@ class Lessons(Source[Diff, Stats]):
             return Stats()
         problems = diff.problems(work.manifest, work.changes.skipped)
         owes = self._owes(work.manifest)
-        return Stats(unchanged=work.changes.unchanged, owes=owes, problems=problems)
+        return Stats(
+            unchanged=work.changes.unchanged,
+            owes=owes,
+            problems=problems,
+            no_authors=work.changes.git_error,
+        )
 
     def update(self, work: Work[Diff]) -> Stats:
         """Do the whole of a sync on one index; the caller holds the lock."""
@@ -158,7 +163,8 @@ class Lessons(Source[Diff, Stats]):
         after = self._write(sources, cache, read, changes.removed)
         after = replace(after, head=authors.head)
         sources = replace(sources, manifest=after)
-        stats = replace(_count(before, changes, read), embedded=cache.made)
+        stats = _count(before, changes, read)
+        stats = replace(stats, embedded=cache.made, no_authors=authors.error)
         shortened = [Problem(path, 0, _SHORTENED) for path in sorted(self.shortened)]
         if shared is not None:
             taken, trouble = shared.finish()

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from vault_index import git, state
 from vault_index.check.redact import redact
-from vault_index.errors import StateError, VaultError, WriteError, unreadable
+from vault_index.errors import GitError, StateError, VaultError, WriteError, unreadable
 from vault_index.features import JournalTable
 from vault_index.hotpath import index_files, spool
 from vault_index.journal import archive, backlog, index, observe, projects
@@ -176,7 +176,7 @@ def _capture_all(journal: Journal, say: Callable[[str], None]) -> int:
             except (StateError, WriteError):  # the transcript waits on
                 raise
             except VaultError as error:
-                say(f"error: {error.message}")
+                say(f"error: {'; '.join(filter(None, (error.message, error.hint)))}")
             except Exception as error:  # noqa: BLE001  # a bug of ours; others still get in
                 say(f"error: {note.transcript}: {type(error).__name__}: {error}")
             backlog.remove(journal, note)
@@ -333,7 +333,12 @@ def _ignored_by(top: Path, folder: str, names: set[str]) -> set[str]:
         real = f"{os.path.realpath(above).rstrip('/')}/{last}"
         if real.startswith(f"{top}/") and "/.git/" not in f"{real}/":
             places[name] = real.removeprefix(f"{top}/")
-    ignored = git.ignored(top, {*places.values()}) if places else ()
+    try:
+        ignored = git.ignored(top, {*places.values()})
+    except GitError as error:
+        what = "so what git ignores there is not known, and the session is not recorded"
+        hint = "; ".join(filter(None, (error.hint, "lessons journal import")))
+        raise GitError(f"{error.message}, {what}", hint) from None
     return {name for name, path in places.items() if path in ignored}
 
 

@@ -22,12 +22,12 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from vault_index import files, git, state
-from vault_index.errors import VaultError, unreadable
+from vault_index.errors import GitError, VaultError, unreadable
 from vault_index.hotpath import spool
 from vault_index.journal.journal import Journal, held
 from vault_index.vault import refuse_breaks
@@ -64,7 +64,7 @@ def project_of(home: Path, folder: str) -> str:
     """Return the name of a folder's project, which is made if it is missing. Raises WriteError."""
     place = _place_of(folder)
     for project in projects(home):
-        if place in project.folders and (project.root or not _root(place)):
+        if place in project.folders and (project.root or not _root_if_read(place)):
             return project.name
     with state.writing(home) as db:
         return _joined(db, place)
@@ -72,7 +72,8 @@ def project_of(home: Path, folder: str) -> str:
 
 def find_project(home: Path, folder: str) -> str:
     """Return the name of a folder's project; "" if nothing of it was kept yet. Writes nothing."""
-    project = _seen_at(projects(home), _place_of(folder))
+    there, place = projects(home), _place_of(folder)
+    project = _seen_at(there, place) or _moved_to(there, place, _root_if_read(place))
     return project.name if project else ""
 
 
@@ -162,29 +163,36 @@ def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
 
 
 def _joined(db: sqlite3.Connection, place: str) -> str:
-    """Return the project of a folder, with the folder noted in it."""
+    """Return the project of a folder, with the folder noted in it.
+
+    Raises GitError for a folder that is not known yet, and of whose repository git says nothing.
+    """
     there = _projects(db)
-    project = _seen_at(there, place)
+    project = _seen_at(there, place) or _moved_to(there, place, _root(place))
     if project is None:
         names = {each.name.casefold() for each in there}
         project = Project(_free_name(place, names | {EVERYWHERE}), root=_root(place))
     is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
-    is_first = place in project.folders and not project.root and _root(place) != ""
-    if is_new or is_first:
+    root = project.root or _root_if_read(place)
+    if is_new or root != project.root:
         folders = json.dumps([*dict.fromkeys([*project.folders, place])])
-        values = [project.name, project.root or _root(place), folders]
+        values = [project.name, root, folders]
         db.execute("INSERT OR REPLACE INTO project (name, root, folders) VALUES (?, ?, ?)", values)
     return project.name
 
 
 def _seen_at(there: Sequence[Project], place: str) -> Project | None:
-    """Return the project that was seen in a folder or above it, or whose repository came there."""
+    """Return the project that was seen in a folder or above it."""
     by_folder = {folder: project for project in there for folder in project.folders}
     is_there = os.path.isdir(place)  # noqa: PTH112  # Path's raises for odd names
     for each in (place,) if is_there else (place, *map(str, Path(place).parents)):
         if each in by_folder:
             return by_folder[each]
-    root = _root(place)
+    return None
+
+
+def _moved_to(there: Sequence[Project], place: str, root: str) -> Project | None:
+    """Return the project whose repository, which begins with the commit `root`, came to a folder."""
     for project in there:
         if root and project.root == root and all(_is_same(old, place) for old in project.folders):
             return project
@@ -195,7 +203,9 @@ def _is_same(old: str, new: str) -> bool:
     """Whether a repository of the same beginnings left the old folder, or has the same address."""
     if not (Path(old) / ".git").exists():
         return True
-    address = git.setting(Path(old), git.ORIGIN)
+    address = ""
+    with suppress(GitError):  # of another clone, which may be broken
+        address = git.setting(Path(old), git.ORIGIN)
     return address != "" and address == git.setting(Path(new), git.ORIGIN)
 
 
@@ -221,6 +231,13 @@ def _root(place: str) -> str:
     """Return the first commit of the repository whose main work tree is a folder; "" without one."""
     has_git = place.startswith("/") and (Path(place) / ".git").exists()
     return git.root_commit(Path(place)) if has_git else ""
+
+
+def _root_if_read(place: str) -> str:
+    """Return what `_root` does, "" also where git does not answer: it may do so later."""
+    with suppress(GitError):
+        return _root(place)
+    return ""
 
 
 def _free_name(place: str, taken: Iterable[str]) -> str:

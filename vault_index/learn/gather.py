@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vault_index import git
 from vault_index.check.redact import redact
-from vault_index.errors import StateError, VaultError
+from vault_index.errors import GitError, StateError, VaultError
 from vault_index.features import JournalTable, LearnTable
 from vault_index.files import read_if_any
 from vault_index.hotpath.log import MAX_SESSION_CHARS
@@ -80,7 +80,7 @@ def at_hand(vault: Vault, name: str, folder: Path) -> Material:
         return Material(SESSION, "", folder.name)
     try:
         return session(vault, name or LAST, folder, unrecorded=True)
-    except StateError:
+    except (StateError, GitError):
         raise
     except VaultError:
         if name:
@@ -243,16 +243,19 @@ def _captured(
 
 
 def _during(vault: Vault, session: Session) -> Diff | None:
-    """Return what changed in a session's project while it went on; None where git has nothing."""
+    """Return what changed in a session's project while it went on; None where git does not say."""
     place = Path(session.folder)
     if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
         return None
     began = datetime.fromisoformat(session.began).timestamp()
-    base = git.base_at(place, began)
-    until = _until(vault, session, place)
-    if until is None or (until and until == base):
+    try:
+        base = git.base_at(place, began)
+        until = _until(vault, session, place)
+        if until is None or (until and until == base):
+            return None
+        return diff.between(place, base, until, _wanted(vault, place))
+    except GitError:  # the agent's edits are known without it
         return None
-    return diff.between(place, base, until, _wanted(vault, place))
 
 
 def _until(vault: Vault, session: Session, place: Path) -> str | None:

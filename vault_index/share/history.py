@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import files, git
-from vault_index.errors import GitError, LessonError, VaultError
+from vault_index.errors import GitError, GitUnavailableError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
 from vault_index.search.hit import WholeEntry
@@ -37,10 +37,15 @@ def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> li
     `path` is the lesson's file from the vault's root. Renames are followed. `limit` is how many
     commits of the file are looked at.
     """
-    versions = list(itertools.islice(git.versions(vault.root, path), limit))
-    if not versions and git.contents(vault.root, {path: ("HEAD", path)}):
+    try:
+        versions = list(itertools.islice(git.versions(vault.root, path), limit))
+    except GitUnavailableError:
+        raise
+    except GitError:
+        if not git.is_partial(vault.root):
+            raise
         hint = f"git log -p -- {shlex.quote(path)}, which fetches it"
-        raise VaultError(f"the history of {path} is not in this partial clone", hint)
+        raise VaultError(f"the history of {path} is not in this partial clone", hint) from None
     if "#" in lesson_id:
         slug = lesson_id.partition("#")[2]
         texts = [_section(version.content, version.path, slug) for version in versions]

@@ -9,6 +9,7 @@ import os
 import random
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +85,8 @@ def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
     except GitError as error:
         if "couldn't find remote ref" not in error.message:
             raise
-        git.command(top, "update-ref", "-d", upstream, check=False)  # it was deleted there
+        with suppress(GitError):  # it was deleted there, and may be here
+            git.command(top, "update-ref", "-d", upstream)
         git.command(top, "fetch", "--quiet", remote)
 
 
@@ -95,7 +97,7 @@ def _branch(top: Path) -> str:
             if what == "rebase":  # a folder that was copied here may bring commands along
                 hint += ": --continue runs what `git status` lists as next, `exec` lines, too"
             raise VaultError(f"a {what} is under way", hint)
-    branch = git.command(top, "branch", "--show-current", check=False)
+    branch = git.command(top, "branch", "--show-current")
     if not branch:
         raise VaultError("no branch is checked out", "git switch main, then lessons sync")
     return branch
@@ -179,8 +181,11 @@ def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) 
     try:
         git.command(top, *_SETTINGS, *how)
     except GitError:
-        paths = git.unmerged(top)
-        git.command(top, "rebase", "--abort", check=False)
+        try:
+            paths = git.unmerged(top)
+        finally:
+            with suppress(GitError):  # it had not begun
+                git.command(top, "rebase", "--abort")
         if not paths:
             raise
         raise _conflict(paths) from None
@@ -200,11 +205,12 @@ def _conflict(paths: Sequence[str]) -> VaultError:
 
 def _base(top: Path, branch: str, old: str, upstream: str, remote: str) -> str:
     """Return the last commit that the remote has or had: what it no longer has was removed on purpose."""
-    base = git.command(top, "merge-base", "--fork-point", upstream, old, check=False)
-    base = base or git.command(top, "merge-base", old, upstream, check=False)
+    none = (0, git.NOT_THERE)
+    base = git.command(top, "merge-base", "--fork-point", upstream, old, answers=none)
+    base = base or git.command(top, "merge-base", old, upstream, answers=none)
     if not base and git.cut_of(top):
         git.command(top, "fetch", "--quiet", "--unshallow", remote)
-        base = git.command(top, "merge-base", old, upstream, check=False)
+        base = git.command(top, "merge-base", old, upstream, answers=none)
     if not base:
         raise VaultError(
             f"{branch} and {upstream.removeprefix('refs/remotes/')} have no commit in common",

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from vault_index import files, git, state
-from vault_index.errors import ForeignIndexError, WriteError, unreadable
+from vault_index.errors import ForeignIndexError, GitError, WriteError, unreadable
 from vault_index.hotpath import index_files
 from vault_index.hotpath.index_files import KEY, OWNER
 from vault_index.lesson import file
@@ -40,7 +40,7 @@ def check(folder: Path) -> None:
     """Raise ForeignIndexError if a `.vault_index` is not to be touched, whatever it holds."""
     git_index = git.index_file(folder.parent)
     stamp = files.stamp(git_index) if git_index else ()
-    if stamp and _is_tracked(folder, stamp):  # without one nothing was ever added
+    if stamp and _may_be_tracked(folder, stamp):  # without one nothing was ever added
         raise ForeignIndexError(
             f"{folder} is tracked by git, so it is not an index of this machine",
             f"git -C {shlex.quote(str(folder.parent))} rm -r -q -f {folder.name}, then commit that",
@@ -145,6 +145,16 @@ def remove_tree(folder: Path) -> None:
     else:
         with suppress(OSError):
             folder.unlink()
+
+
+def _may_be_tracked(folder: Path, stamp: files.Stamp) -> bool:
+    """Whether git tracks a folder. Raises GitError where it does not say, of one without our mark."""
+    try:
+        return _is_tracked(folder, stamp)
+    except GitError:
+        if os.path.lexists(folder) and not is_ours(folder):
+            raise
+        return False  # nothing is there yet, or what we made
 
 
 @lru_cache(maxsize=64)

@@ -68,6 +68,7 @@ class Stats:
     embedded: int = 0
     taken: int = 0  # passages whose vectors came from `[index] shared`
     shared: str = ""  # why vectors were not taken from there, or which were refused
+    no_authors: str = ""  # why git did not say who wrote what
     no_vectors: str = ""  # why there are no vectors, where the embedder failed and none were there
     refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
     skills: int | None = None  # how many there are, if any of them changed

@@ -114,7 +114,7 @@ def refuse_committed_links(agent: str, project: Path, place: Path) -> None:
     for depth in range(len(parts)):
         step = project.joinpath(*parts[: depth + 1])
         listed = ("ls-files", "--", str(step.relative_to(project)))
-        if step.is_symlink() and git.command(project, *listed, check=False):
+        if step.is_symlink() and git.ask(git.top_of(project), *listed, folder=project):
             yourself = f", or install for yourself: lessons install {agent} --user"
             raise SettingsError(
                 f"{step} is a link that the repository brought; it was not followed",

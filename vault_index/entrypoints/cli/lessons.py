@@ -19,7 +19,7 @@ from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, completion, options, output
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.errors import UnreadableError, VaultError
+from vault_index.errors import GitError, UnreadableError, VaultError
 from vault_index.search.hit import percent_of
 from vault_index.text.blocks import composed, shorten_line
 from vault_index.text.words import ago, count
@@ -324,7 +324,10 @@ def _as_deleted(lesson_id: str, error: VaultError) -> VaultError:
     if not error.message.startswith("no lesson "):
         return error
     vault = asking.vault()
-    gone = history.deleted(vault, asking.name_in_vault(lesson_id))
+    try:
+        gone = history.deleted(vault, asking.name_in_vault(lesson_id))
+    except GitError:  # there is none here, and its past is not known
+        return error
     if gone is None:
         return error
     commit, id, path = gone
@@ -383,11 +386,15 @@ def rm_command(lesson_id: str, yes: bool) -> None:
     if yes and not entries.matches(lesson_id, {entry.id: entry.path}):
         hint = f"lessons rm {entry.id} --yes"
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
-    has_commit = bool(asking.ask(api.share.log(name=entry.id)).edits)
+    has_commit, lost = False, ""
+    try:
+        has_commit = bool(asking.ask(api.share.log(name=entry.id)).edits)
+        lost = "" if has_commit else ", which no commit has"
+    except GitError as failure:
+        lost = f", and git does not say whether a commit has it ({failure.message})"
     if not yes:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry.id} is not deleted without asking", "pass --yes")
-        lost = "" if has_commit else ", which no commit has"
         if not output.confirm(f"delete {entry.title!r} ({entry.path}){lost}?"):
             asking.note("nothing deleted")
             return
@@ -464,7 +471,7 @@ def _got(record: Injection, place: int) -> Iterator[str]:
     for skill in record.skills:
         yield f"{skill.name} ({percent_of(skill.score)}%), a skill"
     if record.missed:
-        yield "missed: the hook got no answer in time"
+        yield f"missed: {record.silent or 'no reason was kept'}"
     elif not (record.lessons or record.skills):
         from vault_index.entrypoints.words import hits
         from vault_index.recall.silence import CAN_BE_TAUGHT

@@ -79,19 +79,14 @@ def _vaults() -> Iterator[Step]:
     if (root / INDEX).is_dir():
         yield Step(f"{root / INDEX}: the index", lambda: shutil.rmtree(root / INDEX))
     try:
-        yield from _git_settings(root)
-    except GitError:
+        steps = [*_of_git(root)]
+    except GitError as error:
+        asking.note(f"warning: left: git's settings and hooks for {root}: {error.message}")
         return
-    for name, text in git_hooks.HOOKS.items():
-        hook = root / git_hooks.FOLDER / name
-        is_ours = (
-            hook.is_file() and not hook.is_symlink() and files.read_if_any(hook) == text.encode()
-        )
-        if is_ours and not git.is_tracked(root, f"{git_hooks.FOLDER}/{name}"):
-            yield Step(f"{hook}: a git hook", hook.unlink)
+    yield from steps
 
 
-def _git_settings(root: Path) -> Iterator[Step]:
+def _of_git(root: Path) -> Iterator[Step]:
     if git.setting(root, git_hooks.PROGRAM):
         unset_program = ("config", "--local", "--unset", git_hooks.PROGRAM)
         yield Step(f"{root}: git's {git_hooks.PROGRAM}", lambda: git.command(root, *unset_program))
@@ -102,3 +97,10 @@ def _git_settings(root: Path) -> Iterator[Step]:
     if path and Path(path).name == git_hooks.FOLDER:
         unset = ("config", "--local", "--unset", "core.hooksPath")
         yield Step(f"{root}: git's core.hooksPath", lambda: git.command(root, *unset))
+    for name, text in git_hooks.HOOKS.items():
+        hook = root / git_hooks.FOLDER / name
+        is_ours = (
+            hook.is_file() and not hook.is_symlink() and files.read_if_any(hook) == text.encode()
+        )
+        if is_ours and not git.is_tracked(root, f"{git_hooks.FOLDER}/{name}"):
+            yield Step(f"{hook}: a git hook", hook.unlink)

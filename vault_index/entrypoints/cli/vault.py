@@ -207,6 +207,8 @@ def index_command(
     output.say(f"{stats} in {stats.seconds:.1f} s")
     if stats.rebuilt:
         output.say(f"built from scratch: {stats.rebuilt}")
+    if stats.no_authors:
+        asking.note(f"warning: authors are not known: {stats.no_authors}")
     for problem in stats.problems:
         output.say(f"{problem.path}:{problem.line}: {problem.message}")
 

@@ -20,7 +20,7 @@ from vault_index.api.injection import Injection
 from vault_index.entrypoints.web.activity import why_of
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.git import author_name
+from vault_index.git import UNKNOWN_AUTHOR, author_name
 from vault_index.recall.silence import CAN_BE_TAUGHT
 
 DAYS = 7
@@ -43,7 +43,7 @@ def home() -> HTMLResponse:
 def added(client: Client) -> HTMLResponse:
     """Show the lessons that others changed this week; all of them where git does not know its user."""
     entries = client.ask_cached(api.lesson.select(order="updated", limit=MAX_RECORDS))
-    since, nobody = _since(), ("", author_name(client.root))
+    since, nobody = _since(), ("", UNKNOWN_AUTHOR, author_name(client.root))
     others = [
         each
         for each in entries

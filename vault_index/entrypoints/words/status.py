@@ -45,6 +45,8 @@ def lines(state: Report, watcher: Mapping[str, Any] | None, hooks: Hooks) -> Ite
 def _repository(repository: Worktree | None) -> str:
     if not repository:
         return "not a repository: lessons have no author and no date"
+    if repository.error:
+        return repository.error
     changed = repository.uncommitted
     dirty = f", {count(changed, 'file')} not committed" if changed else ""
     at = f" at {repository.head}" if repository.head else ", no commit yet"
