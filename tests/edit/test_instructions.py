@@ -10,6 +10,8 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, write
 from vault_index.edit.formats import read_good
 from vault_index.lesson.parse import parse_file
+from vault_index.search import query
+from vault_index.search.hit import Query
 
 SHOP = """\
 # Shop
@@ -120,3 +122,23 @@ def test_the_introduction_and_plain_commands_are_left_out_with_a_word() -> None:
 def test_only_what_says_nothing_is_left_out(text: str, reason: str) -> None:
     found = [why.partition(":")[0] for why in left_out(f"# Shop\n\n{text}\n")]
     assert found == ([reason] if reason else [])
+
+
+def test_the_name_of_a_category_is_a_word_of_its_lessons(make_vault: MakeVault) -> None:
+    """Issue 55, C: as a tag is; five lessons have it, so it is no rare one."""
+    texts = {"topic": "Never rename a topic while a consumer is attached.", "days": "Keep a week."}
+    texts |= {
+        "size": "Split what is too large.",
+        "hand": "Commit by hand.",
+        "slow": "Wait for all.",
+    }
+    vault = make_vault(
+        {f"infra/kafka/{name}.md": f"# {name.capitalize()}\n\n{text}\n" for name, text in texts.items()}
+        | {f"kitchen/{name}.md": f"# {name}\n\nSalt the {name}.\n" for name in ("peas", "soup")},
+        words=True, indexed=True,
+    )  # fmt: skip
+    asked = Query("kafka")
+    found = {hit.lesson_id: hit.common for hit in query.run(vault, asked).hits}
+    assert {id for id, common in found.items() if common == 1.0} == {
+        f"infra/kafka/{name}" for name in texts
+    }

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import VaultError
 from vault_index.index.rows import names_of
+from vault_index.lesson import category
 from vault_index.store import filters, ownership
 from vault_index.text import failure, foreign
 from vault_index.text.words import STOP_WORDS, says_nothing, terms_of
@@ -82,10 +83,15 @@ def refresh(table: Table) -> None:
         files.replace_file(table.index / _FILE, counted.encode())
 
 
+def _names(row: Mapping[str, Any]) -> str:
+    """Return the names of a lesson as `Hit.names` has them."""
+    return f"{names_of(row)}\n{category.words_of(row['categories'] or ())}"
+
+
 def count(table: Table) -> Words:
     """Count the words of the lessons in a table."""
-    rows = list(table.rows(("title", "aliases", "tags", "text"), filters.WHOLE))
-    counted = _count(words_of(names_of(row), row["text"]) for row in rows)
+    rows = list(table.rows(("title", "aliases", "tags", "categories", "text"), filters.WHOLE))
+    counted = _count(words_of(_names(row), row["text"]) for row in rows)
     prompts, failures = foreign.prompts(), foreign.failures()
     said = (
         (word for line in each.lines for word in failure.words_of_line(line)) for each in failures

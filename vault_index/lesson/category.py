@@ -104,6 +104,12 @@ def marked(categories: Iterable[CategoryPath], filed_by: str) -> tuple[str, ...]
     return tuple(f"{category}{mark}" for category in categories)
 
 
+def words_of(categories: Iterable[CategoryPath]) -> str:
+    """Return the words of categories, each once: `devops/ci-cd` has three."""
+    named = (re.split(r"[/_-]", path) for path in categories if path != UNCATEGORIZED)
+    return " ".join(dict.fromkeys(word for words in named for word in words if word))
+
+
 def levels(categories: Iterable[CategoryPath]) -> list[list[CategoryPath]]:
     """Return the level columns of a row: for each depth 0..3 the distinct prefixes of that depth."""
     above = [prefixes(category)[:MAX_DEPTH] for category in categories]

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from vault_index.errors import VaultError
+from vault_index.lesson import category
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
 from vault_index.store.filters import EVERYTHING, Filter
 from vault_index.text.blocks import composed
@@ -132,8 +133,10 @@ class Hit:
 
     @property
     def names(self) -> str:
-        """The title, the aliases and the tags, a line each."""
-        return "\n".join([self.title, *self.aliases, *self.tags])
+        """The title, the aliases, the tags and the words of the categories, a line each."""
+        return "\n".join(
+            [self.title, *self.aliases, *self.tags, category.words_of(self.categories)]
+        )
 
     @property
     def base(self) -> float:
