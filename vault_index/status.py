@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -136,6 +137,8 @@ def _embedder(vault: Vault) -> str:
 
 def _index(vault: Vault) -> IndexState:
     try:
+        if not os.path.lexists(vault.index_dir):
+            return IndexState(error="none yet: made at the first search")
         opened = vault.open_index()
     except VaultError as error:
         return IndexState(error=f"{error.message}; {error.hint}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import BIN, Ran, run
-from tests.support.files import lesson_text, write
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.entrypoints import agents, doctor
 from vault_index.share import git_hooks
@@ -256,3 +256,14 @@ def test_husky_writes_its_hooks_anew_so_its_file_gets_the_line(team: Vault) -> N
     run("git", "config", "core.hooksPath", ".husky/_", cwd=team.root)
     write(team.root / ".husky/_/pre-commit", '#!/bin/sh\n. "${0%/*}/h"\n').chmod(0o755)
     assert troubles() == [("git", f"have .husky/pre-commit run `{LINE}`")]
+
+
+@pytest.mark.slow
+def test_a_clone_without_an_index_is_no_trouble(make_vault: MakeVault, text_only: None) -> None:
+    """Issue 55, row 15: it said "has no index yet; run `lessons index`"."""
+    vault = make_vault({"a.md": lesson_text("Heap", "Raise it.")})
+    shown = run("lessons", "status", cwd=vault.root).out
+    assert "index      none yet: made at the first search\n" in shown
+    assert "has no index yet" not in shown
+    run("lessons", "search", "heap", cwd=vault.root)
+    assert "index      1 lesson in 1 file" in run("lessons", "status", cwd=vault.root).out

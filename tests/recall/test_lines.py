@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.floors import set_floors
 from tests.support.given import records
+from tests.support.hits import LESSON
+from vault_index.entrypoints.words import hits
 from vault_index.index import reconcile
-from vault_index.recall import select
+from vault_index.recall import block, select
 from vault_index.recall.respond import Had, for_failure, respond
 from vault_index.search import duplicates
 from vault_index.store.injections import Event, Record
-from vault_index.text import failure
+from vault_index.text import blocks, failure
 from vault_index.vault import Vault
 
 PROMPT = "postgres migrations block on alter table"
@@ -128,3 +131,20 @@ def test_what_supersedes_a_lesson_takes_its_place_though_no_prompt_finds_it(
     (hit,) = select.for_prompt(vault, PROMPT).hits
     assert (hit.lesson_id, hit.title) == ("newer", "Lock timeouts")
     assert not select.for_prompt(vault, PROMPT, given=["newer"]).hits
+
+
+def test_a_pointer_does_not_say_its_title_twice() -> None:
+    """Issue 55, row 15: of a lesson without a title it is the first sentence."""
+    title = "Staging deploys need the VPN"
+    hit = replace(LESSON, title=title, text=f"{title}. Set VPN=1 in the job.")
+    line = replace(hit, as_line=True)
+    for shown in (block.injection([line], 600), block.at_edit(hit), *hits.lines(hit, 1)[2:]):
+        assert shown.count(title) == ("<lessons>" in shown)
+        assert "Set VPN=1 in the job." in shown
+    alone = block.injection([replace(line, text=f"{title}.")], 600)
+    assert f"- {title} (ID " in alone
+
+
+def test_a_sentence_that_begins_as_the_title_stays() -> None:
+    text = "Staging deploys need the VPN since May. Set it."
+    assert blocks.after_title(text, "Staging deploys need the VPN") == text

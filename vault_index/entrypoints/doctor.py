@@ -82,7 +82,8 @@ _HINTS = {  # what an error's hint says in words, as a command
 def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
     """Return what is wrong, the gravest first. Nothing is raised for a broken vault.
 
-    Unless `whole`, the words of a lesson are not searched again if the index found nothing in them.
+    Unless `whole`, the words of a lesson are not searched again if the index found nothing in them, and
+    an index that nobody needed yet is nothing wrong.
     """
     try:
         vault = open_vault(named)
@@ -91,7 +92,8 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
         return [Trouble("settings", error.message, to_edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    parts = [_settings, _state, _index, _lessons if whole else _lessons_since, _wrong, _model]
+    of_index = _index if whole else _index_if_made
+    parts = [_settings, _state, of_index, _lessons if whole else _lessons_since, _wrong, _model]
     parts += [_agent, *features.adding("checks"), _watcher, _git]
     return [trouble for part in parts for trouble in _guarded(part, vault)]
 
@@ -117,6 +119,11 @@ def _settings(vault: Vault) -> Iterator[Trouble]:
 def _state(vault: Vault) -> Iterator[Trouble]:
     for what, fix in notes(vault.config.home):
         yield from [Trouble("state", what, fix)] if fix else []
+
+
+def _index_if_made(vault: Vault) -> Iterator[Trouble]:
+    if os.path.lexists(vault.index_dir):  # else the first search makes it
+        yield from _index(vault)
 
 
 def _index(vault: Vault) -> Iterator[Trouble]:

@@ -78,7 +78,8 @@ def at_failure(hit: Hit, max_tokens: int, before: str = "") -> str:
 
 def at_edit(hit: Hit) -> str:
     """Return the block for an edit: one lesson, in one line."""
-    title, text, path = map(quote.defused_line, (named(hit), hit.text, hit.path))
+    says = blocks.after_title(hit.text, hit.title)
+    title, text, path = map(quote.defused_line, (named(hit), says, hit.path))
     says = blocks.shorten_line(text, LINE_CHARS)
     says += f" [{CHANGED}{quote.defused_line(hit.changed)[:200]}]" if hit.changed else ""
     intro = INTRO + (_MARKED if "<" in hit.text else "")
@@ -108,7 +109,8 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
 
 def _line(hit: Hit) -> str:
     title = blocks.shorten_line(quote.defused_line(named(hit)), TITLED_CHARS)
-    first = quote.defused_line(" ".join(next(iter(blocks.split_markdown(hit.text)), "").split()))
+    text = blocks.after_title(hit.text, hit.title)
+    first = quote.defused_line(" ".join(next(iter(blocks.split_markdown(text)), "").split()))
     says = f": {first}" if first and len(title) + len(first) + 2 <= TITLED_CHARS else ""
     return f"- {title}{says} (ID {quote.defused_line(hit.lesson_id)[:TITLED_CHARS]})"
 

@@ -182,6 +182,13 @@ def split_markdown(text: str) -> list[str]:
     return [each for paragraph in _BLANK_LINE.split(prose) for each in split(paragraph)]
 
 
+def after_title(text: str, title: str) -> str:
+    """Return a text without a first sentence that only repeats the title."""
+    first = next(iter(split(text)), "")
+    is_title = bool(first) and first.rstrip(".").casefold() == title.rstrip(".").casefold()
+    return text.lstrip().removeprefix(first).lstrip() if is_title else text
+
+
 def cut(text: str, limit: int) -> str:
     """Return the beginning of a text, at most `limit` characters, to the end of a sentence or word."""
     if len(text) <= limit:

@@ -9,6 +9,7 @@ from vault_index.entrypoints.words import excerpt
 from vault_index.recall.block import named, signed
 from vault_index.recall.silence import NOTHING
 from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
+from vault_index.text.blocks import after_title
 from vault_index.text.quote import clean, visible_line
 from vault_index.text.words import count
 
@@ -23,7 +24,7 @@ HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}
 
 def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
     """Return a hit for people in two or three lines: its title and score, its place, its text."""
-    text = excerpt(clean(hit.text[: 40 * width]), width - 3)
+    text = excerpt(clean(after_title(hit.text[: 40 * width], hit.title)), width - 3)
     filed = ", ".join(hit.filed_under) or hit.type
     about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
     taught = ", taught" if hit.taught else ""
