@@ -305,6 +305,13 @@ def _connection(home: Path) -> sqlite3.Connection:
     return db
 
 
+def close() -> None:
+    """Close this thread's connection: it is part of a cycle, and would stay open after the thread."""
+    held, _here.held = getattr(_here, "held", None), None
+    if held is not None:
+        held[1].close() if held[0][0] == os.getpid() else _of_parents.append(held[1])
+
+
 def _identity(file: Path) -> tuple[int, int] | None:
     try:
         now = file.stat()

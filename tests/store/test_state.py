@@ -402,3 +402,28 @@ def test_status_names_what_was_set_aside_and_goes_on(
     assert run(command, "status", cwd=team.root).out.count(f"so it is now {aside.name}") == 1
     checked = run("lessons", "status", "--check", cwd=team.root, check=False).out
     assert f"rm {aside}*" in checked
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system lists no open files")
+def test_a_thread_that_closes_its_connection_leaves_no_open_log(home: Path) -> None:
+    """A watcher closes the vaults that nobody asks for; each had a thread, and its connection."""
+
+    def add(number: int) -> None:
+        with state.writing(home) as db:
+            state.insert(db, "pair", Pair(number, number))
+
+    def use() -> None:
+        add(2)
+        state.close()
+
+    def open_logs() -> int:
+        files = (each.resolve() for each in Path("/proc/self/fd").iterdir())
+        return sum(file.name == f"{state.FILE}-wal" for file in files)
+
+    add(1)  # this thread's stays open
+    before = open_logs()
+    for _ in range(5):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+    assert open_logs() == before == 1

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vault_index import features, files, git, native
+from vault_index import features, files, git, native, state
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
@@ -111,6 +111,7 @@ class VaultWatch:
             for job in filter(None, (self._index, self._fetch)):
                 job.stop()
             self.events.close()
+            state.close()
             gc.unfreeze()  # what was loaded for this vault goes
             if lock is not None:
                 os.close(lock)

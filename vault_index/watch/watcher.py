@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import features, files, native
+from vault_index import features, files, native, state
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import protocol
 from vault_index.watch import schedule
@@ -259,9 +259,11 @@ class Workers:
                 job = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._counting:
-                    if self.idle:
-                        self.idle -= 1
-                        return
+                    is_surplus = self.idle > 0
+                    self.idle -= is_surplus
+                if is_surplus:
+                    state.close()
+                    return
                 continue
             job()
             with self._counting:
