@@ -127,7 +127,7 @@ class Config:
     token_budget: int = 2000  # tokens at the start of a session, at most
     session_sources: Texts = ("startup", "clear", "compact")  # which session starts get lessons
     receipt: bool = True  # you see the titles of the lessons that a prompt got
-    pointers: bool = True  # a lesson that may help comes as a line
+    pointers: bool = True  # a lesson that may help comes as a line; a start says how to search
     floor: float | None = None  # score below which hooks are silent; unset: two, of the embedder
     trust: str = "all"  # all | committed-only: what hooks inject; commands find everything
     trusted_authors: Texts = ()  # names or addresses: hooks inject what they committed last

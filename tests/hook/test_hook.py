@@ -69,7 +69,6 @@ def test_a_prompt_gets_the_lesson_that_matters(team: Vault) -> None:
         {"source": "poll_event"},
         {"hook_event_name": "Stop"},
         {"hook_event_name": "SessionStart", "source": "resume"},
-        {"hook_event_name": "SessionStart", "source": "compact"},
         {"prompt": None},
         {"cwd": "/"},
         {"cwd": "/no/such/folder"},

@@ -19,6 +19,7 @@ from vault_index.vault import Vault
 pytestmark = pytest.mark.slow
 
 ADVICE = "node-heap.md"
+SIGNPOST = "This team keeps 3 lessons"
 # recorded from Claude Code 2.1.329
 STARTING: dict[str, Any] = {
     "session_id": "24eb759c-5368-46f3-a1f5-3468746a6900",
@@ -67,7 +68,9 @@ def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
         assert ADVICE in send(team, prompt, prompt=HEAP, prompt_id="p0")
         assert ADVICE in start(team, HEAP, "c1", "a1")  # it has not the context of the main agent
         assert ADVICE in start(team, HEAP, "c2", "a2")
-        assert start(team, "please translate the greeting into Latin", "c3", "a3") == ""
+        other = start(team, "please translate the greeting into Latin", "c3", "a3")
+        assert SIGNPOST in other
+        assert ADVICE not in other
         assert ADVICE not in send(team, prompt, prompt=f"{HEAP} again", prompt_id="p9")
     told = records(team, injections.SUBAGENT)
     assert [bool(each.lessons) for each in told] == [True, True, False]
@@ -94,10 +97,10 @@ def test_two_that_start_side_by_side_get_their_own_and_two_hooks_answer_once(tea
         for _ in range(2):  # the user's hook and the project's
             assert send(team, STARTING) == ""
         assert send(team, STARTING, tool_input=silent, tool_use_id="c2") == ""
-        assert send(team, STARTED, agent_type="Explore", agent_id="a2") == ""
+        assert ADVICE not in send(team, STARTED, agent_type="Explore", agent_id="a2")
         assert ADVICE in send(team, STARTED, agent_id="a1")
         assert send(team, STARTED, agent_id="a1") == ""
-        assert send(team, STARTED, agent_id="a3") == ""
+        assert ADVICE not in send(team, STARTED, agent_id="a3")
 
 
 def test_without_a_watcher_the_hook_answers_itself(team: Vault) -> None:
@@ -114,7 +117,7 @@ def test_anything_odd_gets_nothing(team: Vault) -> None:
     ]
     for changes in odd:
         assert send(team, STARTING, **changes) == ""
-    assert send(team, STARTED) == ""
+    assert ADVICE not in send(team, STARTED)
     assert send(team, STARTED, session_id=7) == ""
 
 

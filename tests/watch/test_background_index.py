@@ -61,7 +61,15 @@ def test_after_one_that_failed_the_next_waits(team: Vault) -> None:
     job = ended(launch.start_index(team, "--no-such-option"))
     assert not job.succeeded
     assert "--no-such-option" in job.close()
-    assert launch.start_index(team) is None
+    assert launch.start_index(team, "--no-such-option") is None
     then = time.time() - launch.INDEX_PAUSE_SECONDS
     os.utime(log(team), (then, then))
-    ended(launch.start_index(team)).close()
+    ended(launch.start_index(team, "--no-such-option")).close()
+
+
+@pytest.mark.slow
+def test_one_that_failed_keeps_no_other_from_starting(team: Vault) -> None:
+    failed = ended(launch.start_index(team, "--no-such-option"))
+    failed.close()  # which frees the log
+    assert not failed.succeeded
+    assert ended(launch.start_index(team)).succeeded

@@ -26,7 +26,7 @@ from vault_index.check.redact import redact
 from vault_index.errors import WriteError
 from vault_index.hotpath import log
 from vault_index.index.rows import MAX_TAUGHT_CHARS
-from vault_index.recall import allowed, block, select, silence
+from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import Hit, Injection
 from vault_index.store import filters, injections
@@ -41,6 +41,8 @@ COMPACT = "compact"  # a session that restarts after compaction
 TIMES = 2  # that a session gets a lesson for the same failure
 AGAIN = "The same failure as before; this was shown for it already:"
 _LOOKED_AT = 5  # lessons for a failure: the agent has some, and may not get others
+# the events that are answered while there is no index
+WITHOUT_INDEX = (injections.PROMPT, injections.START, injections.ASKED, injections.SUBAGENT)
 _WITH_RECEIPT = (injections.PROMPT, injections.FAILURE, injections.EDIT)
 
 
@@ -62,13 +64,15 @@ def respond(
     """
     began = time.monotonic()
     name, agent = event.hook_event_name, event.agent_id
-    told, receipt = None, ""
+    told, receipt, line = None, "", ""
     if name == injections.START and event.source not in vault.config.session_sources:
         if event.is_emptied:
             with suppress(WriteError):
                 injections.forget_given(vault.config.home, vault.root, event.session_id, agent)
         return None
-    if name != injections.SUBAGENT:
+    if name == injections.SUBAGENT:
+        line = "" if event.is_fork else signpost.line(vault, event)
+    else:
         injection = _injection(vault, event, text_only, from_files)
         if time.monotonic() > until or (name == injections.EDIT and not injection.text):
             return None
@@ -82,6 +86,8 @@ def respond(
     except WriteError as error:  # the agent gets it all the same, and perhaps twice
         log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
         told = None if name == injections.ASKED else told
+    if told and line:
+        told = replace(told, text=block.with_signpost(told.text, line))
     return _answer(vault, event, told, receipt) if told else None
 
 
@@ -94,6 +100,8 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
         if event.is_fork:
             injections.inherit(home, root, event)
         told = injections.take_note(home, root, event)
+        if told is None:  # nothing was searched for it
+            return Told("", Record(event=name))
     if told and name == injections.ASKED:
         injections.leave_note(home, root, event, told)
         return None
@@ -150,15 +158,21 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
     is_new = is_new or (event.is_emptied and event.source != COMPACT)
     had = ([], []) if is_new else injections.received(home, vault.root, session, event.agent_id)
     given, pointed = had
-    if from_files:
-        return select.from_files(vault, event.prompt, given)
     project = Path(event.cwd)
     if name == injections.START:
+        line = signpost.line(vault, event)
+        if from_files:
+            return select.without_index(vault.config, project, session, line)
         if event.source == COMPACT:
-            return select.after_compaction(vault, given)
-        return select.for_session(vault, project, session, text_only=text_only, given=given)
+            return select.after_compaction(vault, given, line)
+        return select.for_session(
+            vault, project, session, text_only=text_only, given=given, line=line
+        )
+    if from_files:
+        return select.from_files(vault, event.prompt, given)
+    how = {"text_only": text_only, "leads_on": name == injections.PROMPT}
     return select.for_prompt(
-        vault, event.prompt, project=project, text_only=text_only, given=given, pointed=pointed
+        vault, event.prompt, project=project, given=given, pointed=pointed, **how
     )
 
 

@@ -42,6 +42,7 @@ def for_prompt(
     text_only: bool = False,
     given: Collection[str] = (),
     pointed: Collection[str] = (),
+    leads_on: bool = True,
 ) -> Injection:
     """Return the injection for a prompt: up to three lessons or their lines, and a skill above its floor.
 
@@ -60,7 +61,8 @@ def for_prompt(
         for suggest in features.adding("at_prompt")
         for hit in suggest(vault, prompt, project, given, text_only)
     ]
-    return _rendered(injection, suggested, config.prompt_tokens)
+    leads_on = leads_on and config.pointers
+    return _rendered(injection, suggested, config.prompt_tokens, leads_on=leads_on)
 
 
 def _ends(prompt: str) -> list[str]:
@@ -86,7 +88,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else silence.HAD if hits else silence.NOTHING
     injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
-    return _rendered(injection, [], config.prompt_tokens)
+    return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers)
 
 
 def for_session(
@@ -96,12 +98,13 @@ def for_session(
     *,
     text_only: bool = False,
     given: Collection[str] = (),
+    line: str = "",
 ) -> Injection:
     """Return the injection for the start of a session, by what the project is doing.
 
     First comes what was done here last, then the project's rules, then lessons for the work: each subject
     of the last commits is a query, and so are the branch and the changed files with the project's name.
-    Changes of lessons do not count as work.
+    Changes of lessons do not count as work. `line` is the signpost.
     """
     activity = git.activity(project, vault.lessons_dir)
     branch = [] if activity.branch in _MAIN else re.findall(r"[^\s/_-]+", activity.branch)
@@ -118,10 +121,18 @@ def for_session(
         injection = _above_floor(vault, asked, wanted)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
-    return _rendered(injection, [], config.token_budget, _done(config, project, session))
+    done = _done(config, project, session)
+    return _rendered(injection, [], config.token_budget, done, line)
 
 
-def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
+def without_index(config: Config, project: Path, session: str, line: str) -> Injection:
+    """Return the injection for the start of a session while there is no index: all but the lessons."""
+    done = _done(config, project, session)
+    nothing = Injection("", silent=silence.NOTHING)
+    return _rendered(nothing, [], config.token_budget, done, line)
+
+
+def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> Injection:
     """Return what a session gets again after a compaction: the rules and its latest lessons.
 
     `already` are the ids that it received, the latest last.
@@ -137,9 +148,9 @@ def after_compaction(vault: Vault, already: Collection[str]) -> Injection:
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = allowed.newest(vault, hits)
-    if not rules and not hits:
-        return Injection("", silent=silence.NOTHING)
-    return _rendered(Injection("", [*rules, *hits]), [], config.token_budget)
+    silent = "" if rules or hits else silence.NOTHING
+    found = Injection("", [*rules, *hits], silent=silent)
+    return _rendered(found, [], config.token_budget, line=line)
 
 
 def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
@@ -176,13 +187,21 @@ def _done(config: Config, project: Path, session: str) -> str:
 
 
 def _rendered(
-    injection: Injection, suggested: Sequence[Hit], max_tokens: int, done: str = ""
+    injection: Injection,
+    suggested: Sequence[Hit],
+    max_tokens: int,
+    done: str = "",
+    line: str = "",
+    *,
+    leads_on: bool = False,
 ) -> Injection:
-    """Render the hits, the suggested skills and what was `done` as one block."""
+    """Render the signpost, what was `done`, the hits and the suggested skills as one block."""
     hits = injection.hits
     if not hits and not suggested and not done:
-        return injection
-    text = block.injection(hits, max_tokens, suggested, done)
+        return replace(injection, text=block.with_signpost("", line))
+    max_tokens -= -(-len(line) // block.CHARS_PER_TOKEN)
+    text = block.injection(hits, max_tokens, suggested, done, leads_on=leads_on)
+    text = block.with_signpost(text, line)
     named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
     cut = {id: silence.NO_ROOM for id, name in named.items() if name not in text}
     left = {id: why for id, why in injection.left_out.items() if id not in named}

@@ -64,6 +64,8 @@ class Event:
     error: str = ""  # what it printed
     file: str = ""  # that is edited
     shows_lines: bool = True  # the agent shows its user a line
+    has_tools: bool = False  # our MCP server is in the agent's settings
+    program: str = "lessons"  # by which the agent's shell finds us
     pid: int = 0  # of the hook
     began: float = field(default_factory=time.time)  # when the hook did, in seconds since 1970
 

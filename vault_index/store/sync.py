@@ -73,6 +73,7 @@ class Stats:
     refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
     skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
+    unbuilt: str = ""  # why there is no index yet, for a caller that has no time to build one
     owes: bool = False  # a quick pass left something to a full one
     busy: bool = False  # another process is writing
     rebuilt: str = ""  # why the whole index was rebuilt, if it was
@@ -175,7 +176,8 @@ class Source(ABC, Generic[Changes, Result]):
             return self._timed(self.nothing(work))
         if at_most is not None and (work is None or len(work.changes) > at_most):
             changes = work.changes if work else self.compare(Manifest(self.schema, "", 0))
-            return replace(self.nothing(None), pending=len(changes))
+            unbuilt = "" if work else reason
+            return replace(self.nothing(None), pending=len(changes), unbuilt=unbuilt)
         with ownership.held(folder, wait=wait) as is_free:
             if not is_free:
                 return replace(self.nothing(None), busy=True)

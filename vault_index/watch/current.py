@@ -31,9 +31,9 @@ from vault_index.errors import EmbedderError, IndexStateError, VaultError
 from vault_index.index import reconcile, skills, words
 from vault_index.journal.journal import Journal
 from vault_index.recall import allowed
-from vault_index.recall.respond import respond
+from vault_index.recall.respond import WITHOUT_INDEX, respond
 from vault_index.search import above, failures, floor, query
-from vault_index.store import injections
+from vault_index.store import injections, manifest
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault, stamp_settings
 from vault_index.watch import launch
@@ -196,6 +196,10 @@ class CurrentVault:
         for line in self.vault.config.warnings():
             self._say(line)
 
+    def has_index(self) -> bool:
+        """Whether there is an index to ask, of whatever version."""
+        return manifest.current(self.vault.index_dir) is not None
+
     def is_outdated(self) -> bool:
         """Whether the settings changed, or the built-in model came."""
         came = self._lacks_model() and download.is_ready(self.vault.config.home)
@@ -256,7 +260,8 @@ class CurrentVault:
         event, until = injections.Event.of(asked["event"]), asked["until"]
         # what was saved a moment ago, if it comes in time for the answer
         seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
-        self._progress.wait_for(self._events.count(), seconds)
+        if self.has_index():  # the files are as they are
+            self._progress.wait_for(self._events.count(), seconds)
         unusable = self.unusable
         answer = partial(respond, event=event, by="watcher", ms=asked["ms"], until=until)
         try:
@@ -264,7 +269,7 @@ class CurrentVault:
             return {"answer": self._searched(answer), "problem": problem}
         except VaultError as error:
             is_damaged = isinstance(error, IndexStateError) and not error.newer
-            if not is_damaged or event.hook_event_name != injections.PROMPT:
+            if not is_damaged or event.hook_event_name not in WITHOUT_INDEX:
                 return {"answer": None, "problem": error.message}
             problem = f"{error.message}; the lesson files were searched"
         found = answer(self.vault, from_files=True)
@@ -374,7 +379,7 @@ def take_in_above(vault: Vault) -> None:
     for _, other in above.opened(vault):
         with contextlib.suppress(VaultError):
             stats = reconcile.at_once(other, full=True)
-            if stats.pending or floor.is_unmeasured(other):
+            if stats.pending or stats.unbuilt or floor.is_unmeasured(other):
                 launch.start_index(other)
             loaded = other.open_index().store
             if _loaded_above.get(other) is not loaded:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import threading
 import time
@@ -98,7 +99,9 @@ def ask_started(root: str, question: Mapping[str, Any]) -> dict[str, Any] | None
                 raise _busy() from None
             was_opened = True
         except (protocol.Gone, protocol.DeclinedForNow):
-            if vault is None or not vault.files()[0]:  # it builds no first index of no lessons
+            if (
+                vault is None or not vault.files()[0]
+            ):  # the caller makes one of no lessons as quickly
                 return None
         except protocol.Declined:
             return None
@@ -199,17 +202,19 @@ def take_vault(vault: Vault) -> int:
 # A `lessons index` of lower priority in the background, which hooks and the watcher start here.
 #
 # One runs at a time for a vault: it holds a lock on its own log, `.vault_index/background.log`, for as
-# long as it runs. None starts within INDEX_PAUSE_SECONDS of the last line of that log, unless the watcher
-# saw the last one succeed and set the log's time back: ten agents that prompt at once start one index,
-# not ten, and one that fails is not repeated with each prompt.
+# long as it runs. The same one is not started within INDEX_PAUSE_SECONDS of the last line of that log,
+# unless the watcher saw it succeed and set the log's time back: ten agents that prompt at once start one
+# index, not ten, and one that fails is not repeated with each prompt. It keeps no other from starting.
 
 
 INDEX_LOG = "background.log"
 INDEX_PAUSE_SECONDS = 20
+_TAIL = 64 * 1024  # bytes of the log that are looked at for the last job
+_STARTED = re.compile(rb"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d lessons (.*)$")
 
 
 def start_index(vault: Vault, *options: str, wait: bool = False) -> Job | None:
-    """Start `lessons index` with these options; None if one runs, or did a moment ago.
+    """Start `lessons index` with these options; None if one runs, or the same did a moment ago.
 
     It ends at once if another process is indexing, unless it is to `wait`. Raises WriteError.
     """
@@ -220,13 +225,21 @@ def start_index(vault: Vault, *options: str, wait: bool = False) -> Job | None:
         with ownership.opened(vault.index_dir) as folder:
             output = log.open_for_appending(folder, INDEX_LOG)
         try:
-            if not index_files.try_lock(output) or is_recent(output, INDEX_PAUSE_SECONDS):
+            if not index_files.try_lock(output):
+                return None
+            if is_recent(output, INDEX_PAUSE_SECONDS) and _last_started(output) == words[2:]:
                 return None
             stamp = time.strftime("%Y-%m-%d %H:%M:%S")
             os.write(output, f"{stamp} lessons {' '.join(words[2:])}\n".encode())
             return Job(words, output)
         finally:
             os.close(output)
+
+
+def _last_started(output: int) -> list[str]:
+    size = os.fstat(output).st_size
+    started = _STARTED.findall(os.pread(output, _TAIL, max(0, size - _TAIL)))
+    return started[-1].decode("utf-8", "replace").split() if started else []
 
 
 class Job:

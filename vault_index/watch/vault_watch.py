@@ -124,6 +124,8 @@ class VaultWatch:
         beside = self._progress, self.events
         self._current = CurrentVault(self.root, self._say, self._embedder, *beside)
         self._state = schedule.started(time.monotonic())
+        if not self._current.has_index():  # the files answer meanwhile, without the model
+            self.ready.set()
         with contextlib.suppress(VaultError):  # there may be no index yet
             warm_up(self._current.vault, lambda: self._pass(full=False))
         self.ready.set()
@@ -257,7 +259,7 @@ class VaultWatch:
             self._progress.take(stats)
             if stats.busy:
                 return Passed(Outcome.BUSY)
-            if stats.pending:
+            if stats.pending or stats.unbuilt:
                 return Passed(Outcome.TOO_MUCH)
             if stats.wrote:  # before a question waits for it; the old version is free then
                 load_tables(vault)

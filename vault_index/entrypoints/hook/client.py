@@ -84,6 +84,8 @@ def main() -> None:
         parsed = _event(agent, text)
         event.update(pid=os.getpid(), began=_began())  # for `injections.claim`
         event.update(_storable(_needed(parsed)), shows_lines=not agent)
+        if event.get("hook_event_name") in ("SessionStart", STARTED):
+            event.update(_how_it_asks(agent, event))
         if event.get("hook_event_name") in AT_CALLS:
             _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
         if event.get("hook_event_name") in TURN_ENDS:
@@ -96,6 +98,13 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001  # a hook never fails
         log(event, f"{type(error).__name__}: {error}", started, missed=True)
     os._exit(0)  # no teardown of libraries, no closing of a broken pipe
+
+
+def _how_it_asks(agent: str, event: dict[str, object]) -> dict[str, object]:
+    from vault_index.hotpath import tools
+
+    folder = str(event.get("cwd") or os.getcwd())
+    return {"program": tools.program(), "has_tools": tools.are_connected(agent, folder)}
 
 
 def _event(agent: str, text: str) -> dict[str, object]:

@@ -15,7 +15,7 @@ from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.recall.respond import respond
 from vault_index.search import query
-from vault_index.store import injections
+from vault_index.store import injections, manifest
 from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
@@ -42,12 +42,9 @@ def answer(
             launch.open_in_background(vault)  # for the next prompt
     why, asked = NO_INDEX, Event.of(event)
     try:
-        prompt = "" if text_only else asked.prompt or Path(asked.cwd).name
-        with query.embedding(vault, prompt):
-            has_index = _bring_up_to_date(vault, 0.0 if text_only else BUSY_SECONDS)
-            if has_index and prompt:
-                vault.open_index().store.load()
-        if has_index:
+        if manifest.current(vault.index_dir) is None:  # no model loads: the files are searched
+            _index_in_background(vault)
+        elif _is_searchable(vault, asked, text_only):
             ms = 1000 * (time.monotonic() - began)
             return respond(vault, asked, by="process", ms=ms, text_only=text_only)
     except IndexStateError as error:
@@ -55,13 +52,19 @@ def answer(
             raise
         why = error.message
         _index_in_background(vault, "--rebuild")  # only searching shows this damage
-    # the files answer a prompt where there is no index to ask yet; a session's start gets nothing
-    is_prompt = asked.hook_event_name == injections.PROMPT
-    log.log(event, why, began, missed=not is_prompt)
-    if not is_prompt:
-        return None
+    log.log(event, why, began)
     ms = 1000 * (time.monotonic() - began)
     return respond(vault, asked, by="process", ms=ms, from_files=True)
+
+
+def _is_searchable(vault: Vault, asked: Event, text_only: bool) -> bool:
+    """Whether there is an index to search, brought up to date and loaded while the prompt is embedded."""
+    prompt = "" if text_only else asked.prompt or Path(asked.cwd).name
+    with query.embedding(vault, prompt):
+        has_index = _bring_up_to_date(vault, 0.0 if text_only else BUSY_SECONDS)
+        if has_index and prompt:
+            vault.open_index().store.load()
+    return has_index
 
 
 def _bring_up_to_date(vault: Vault, patience: float) -> bool:

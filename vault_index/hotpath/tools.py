@@ -1,0 +1,147 @@
+"""How an agent asks for lessons: whether its settings have our MCP server, and where its shell finds us.
+
+Only the start of a session and of a subagent looks. Settings that cannot be read name no server: the
+command works all the same. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from vault_index.hotpath import protocol
+
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+PROGRAM = "lessons"
+PLUGIN_VARIABLE, PLUGIN_SERVER = "CLAUDE_PLUGIN_ROOT", "plugin:lessons:lessons"
+MAX_BYTES = 8 * 1024 * 1024  # of a settings file: Claude Code's has the history of all projects
+_PLAIN, _FOLDER_TYPE = 0o100000, 0o170000
+
+# The settings of the other agents: the variable for their folder, that folder, the file, the key of the
+# servers; in a project the same file is below the folder of the same name, unless there is none.
+_OTHERS = {
+    "codex": ("CODEX_HOME", ".codex", "config.toml", "mcp_servers"),
+    "gemini": ("", ".gemini", "settings.json", "mcpServers"),
+    "cursor": ("", ".cursor", "mcp.json", "mcpServers"),
+    "copilot": ("COPILOT_HOME", ".copilot", "mcp-config.json", "mcpServers"),
+    "opencode": ("", ".config/opencode", "opencode.json", "mcp"),
+}
+
+
+def program() -> str:
+    """Return the command by which a shell finds us: its name if that is on the PATH, else its path."""
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if os.path.isabs(folder) and os.access(f"{folder}/{PROGRAM}", os.X_OK):
+            return PROGRAM
+    beside = f"{os.path.dirname(os.path.abspath(sys.argv[0]))}/{PROGRAM}"
+    return beside if os.access(beside, os.X_OK) else PROGRAM
+
+
+def are_connected(agent: str, folder: str) -> bool:
+    """Whether an agent, "" for Claude Code, has our MCP server when it works in a folder."""
+    try:
+        return _claude_has(folder) if not agent else _other_has(agent, folder)
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):  # not in their form
+        return False
+
+
+def _claude_has(folder: str) -> bool:
+    own = os.environ.get("CLAUDE_CONFIG_DIR")
+    values = _json(f"{own or os.path.expanduser('~')}/.claude.json")
+    all_projects = values.get("projects") or {}
+    folders = [*_upwards(os.path.abspath(folder))]
+    projects = [all_projects[each] for each in folders if each in all_projects]
+    disabled = {name for each in projects for name in each.get("disabledMcpServers") or ()}
+    if os.environ.get(PLUGIN_VARIABLE):  # the hook is the plugin's, which brings the server
+        return PLUGIN_SERVER not in disabled
+    for scope in (values, *projects):
+        if any(name not in disabled for name in _ours(scope.get("mcpServers"))):
+            return True
+    shared = {name for each in folders for name in _ours(_in_project(f"{each}/.mcp.json"))}
+    return bool(shared and shared & _approved(own, folders, projects) - disabled)
+
+
+def _in_project(path: str) -> Any:
+    return _json(path, of_user=False).get("mcpServers")
+
+
+def _approved(own: str | None, folders: list[str], projects: list[Any]) -> set[str]:
+    """Return the servers of a project's `.mcp.json` that its user has approved."""
+    settings = [_json(f"{own or os.path.expanduser('~/.claude')}/settings.json"), *projects]
+    settings += [_json(f"{each}/.claude/settings.local.json", of_user=False) for each in folders]
+    names = {name for each in settings for name in each.get("enabledMcpjsonServers") or ()}
+    if any(each.get("enableAllProjectMcpServers") is True for each in settings):
+        names.update(name for each in folders for name in _ours(_in_project(f"{each}/.mcp.json")))
+    return names
+
+
+def _other_has(agent: str, folder: str) -> bool:
+    if agent not in _OTHERS:
+        return False
+    variable, place, file, key = _OTHERS[agent]
+    named = os.environ.get(variable) if variable else ""
+    of_user = f"{named or os.path.expanduser(f'~/{place}')}/{file}"
+    shared = f"{os.path.abspath(folder)}/{place}/{file}"
+    read = _toml if file.endswith(".toml") else _json
+    return any(_ours(values.get(key)) for values in (read(of_user), read(shared, of_user=False)))
+
+
+def _ours(servers: Any) -> list[str]:
+    """Return the names of the servers that are ours, among those of a settings file."""
+    return [
+        name
+        for name, server in (servers.items() if isinstance(servers, dict) else ())
+        if isinstance(server, dict) and _is_ours(server)
+    ]
+
+
+def _is_ours(server: dict[str, Any]) -> bool:
+    command, arguments = server.get("command"), server.get("args")
+    words = [command] if isinstance(command, str) else command
+    words = [*(words or ()), *(arguments or ())]
+    is_off = server.get("enabled") is False or server.get("disabled") is True
+    return (
+        len(words) > 1 and os.path.basename(words[0]) == PROGRAM and "mcp" in words and not is_off
+    )
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def _json(path: str, *, of_user: bool = True) -> dict[str, Any]:
+    text = _text(path, of_user)
+    values = protocol.loads(text) if "mcp" in text.casefold() else {}
+    return values if isinstance(values, dict) else {}
+
+
+def _toml(path: str, *, of_user: bool = True) -> dict[str, Any]:
+    text = _text(path, of_user)
+    if "mcp_servers" not in text:
+        return {}
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def _text(path: str, of_user: bool) -> str:
+    """Return the text of a file, "" for none; a link of a repository may lead to anything."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if of_user else os.O_NOFOLLOW)
+    try:
+        handle = os.open(path, flags)
+    except OSError:
+        return ""
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if status.st_mode & _FOLDER_TYPE != _PLAIN or status.st_size > MAX_BYTES:
+            return ""
+        return file.read(MAX_BYTES).decode("utf-8", "replace")
