@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from tests.support.indexed import with_words
+from tests.support.indexed import full_text_vault, with_words
 from vault_index.api import codec
 from vault_index.edit import init
 from vault_index.errors import VaultError
@@ -27,7 +27,18 @@ FILES = {
     "new.md": f"---\ntitle: New\ntags: [ci-cd]\ntype: project_rule\ncreated: {NEW}\n---\nThe heap.",
     "now.md": "---\ntitle: Now\ntags: [memory]\n---\nThe heap.",
 }
+LONG_AGO = {"GIT_AUTHOR_DATE": "2019-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2019-01-01T00:00:00Z"}
 QUERY = "the heap"
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault of which one lesson is not committed, and so new."""
+    root = full_text_vault(tmp_path_factory.mktemp("shelf") / "team", FILES)
+    run("git", "add", "lessons/old.md", "lessons/new.md", cwd=root)
+    run("git", "commit", "-q", "--no-verify", "-m", "Long ago", cwd=root, env=LONG_AGO)
+    run("lessons", "index", cwd=root, env={"LESSONS_EMBEDDER": "none"})
+    return root
 
 
 @pytest.fixture
