@@ -268,6 +268,45 @@ def test_a_remote_that_came_with_the_folder_is_refused(followed: Path) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "url", ["evil::ssh://example.org/x", "evil::/a/path", "evil://example.org/x", "e-v.il::x"]
+)
+@pytest.mark.parametrize("key", ["remote.origin.url", "remote.origin.pushurl"])
+def test_a_remote_that_names_a_helper_program_is_refused(
+    followed: Path, marking: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    url: str, key: str,
+) -> None:  # fmt: skip
+    for name in ("evil", "e-v.il"):
+        shutil.copy(marking[0], tmp_path / f"git-remote-{name}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    run("git", "config", "--local", key, url, cwd=followed)
+    run("git", "config", "--local", "protocol.allow", "always", cwd=followed)
+    ran = run("lessons", "sync", cwd=followed, check=False)
+    assert not marking[1].exists(), marking[1].read_text()
+    assert ran.err.startswith(f"Error: the remote {url} is reached by the program git-remote-e")
+
+
+@pytest.mark.slow
+def test_a_relative_remote_is_to_be_named_by_its_full_path(followed: Path, tmp_path: Path) -> None:
+    run("git", "remote", "set-url", "origin", "../beside.git", cwd=followed)
+    refused = run("lessons", "sync", cwd=followed, check=False)
+    assert refused.err.startswith("Error: name the remote by a full path: ../beside.git may have")
+    assert f"Try: git remote set-url origin {tmp_path}/beside.git, if it is yours" in refused.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "url", ["ssh://127.0.0.1:1/x", "https://127.0.0.1:1/x", "git://127.0.0.1:1/x", "file://{team}"]
+)
+def test_an_ordinary_address_names_no_program(followed: Path, tmp_path: Path, url: str) -> None:
+    url = url.format(team=tmp_path / "team.git")
+    run("git", "remote", "set-url", "origin", url, cwd=followed)
+    ran = run("lessons", "sync", cwd=followed, check=False)
+    assert "is reached by the program" not in ran.err
+    assert "git fetch: " in ran.err or ran.code == 0 or "different ways" in ran.err
+
+
 def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> None:
     from vault_index.git import run as programs
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shlex
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +30,11 @@ _RACES = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to updat
 _REBASE = ("rebase", "--quiet", "--merge", "--no-rebase-merges", "--autostash")
 # settings of the user would move other branches, or apply the resolution of an earlier conflict
 _SETTINGS = ("-c", "rerere.enabled=false", "-c", "rebase.updateRefs=false")
+# git runs the program git-remote-NAME for NAME::address, and for a scheme that it does not know
+_HELPER = re.compile(
+    r"(?P<name>[A-Za-z0-9][\w+.-]*)::"
+    r"|(?!(?:file|ssh|git|git\+ssh|ssh\+git|https?|ftps?)://)(?P<scheme>[A-Za-z0-9][\w+.-]*)://"
+)
 _UNDER_WAY = {  # a file or folder of git's own, and the command that it is of
     **dict.fromkeys(("rebase-merge", "rebase-apply"), "rebase"),
     **{"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"},
@@ -133,21 +140,43 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
 
 
 def _refuse_brought_along(top: Path, remote: str) -> None:
-    """Refuse a repository that a copied folder can have in it or beside it: its hooks would run."""
+    """Refuse what a copied folder can name: a program, and a repository whose hooks would run."""
     sides = [["remote", "get-url", "--all", *push, remote] for push in ([], ["--push"])]
     for url in [url for words in sides for url in git.command(top, *words).split("\n")]:
-        name = url.removeprefix("file://")
-        is_address = ":" in name.partition("/")[0]
-        place = Path(os.path.normpath(name))
-        is_known = place.is_absolute() and place.parts[1:2] not in (("proc",), ("dev",))
-        is_inside = any(each.is_relative_to(top) for each in (place, Path(os.path.realpath(place))))
-        if not is_address and (is_inside or not is_known):
+        if helper := _HELPER.match(url):
+            program = f"git-remote-{helper['name'] or helper['scheme']}"
             raise VaultError(
-                f"the remote {printable(url)} may have come with this folder, and git would run its"
-                " hooks",
-                f"git remote -v, then git remote set-url {remote} URL: an address, or a full path"
-                " elsewhere",
+                f"the remote {printable(url)} is reached by the program {program}, and `lessons`"
+                " runs none that a repository names",
+                "git pull --rebase && git push",
             )
+        if not _is_address(url):
+            _refuse_near(top, remote, url)
+
+
+def _is_address(url: str) -> bool:
+    return ":" in url.removeprefix("file://").partition("/")[0]
+
+
+def _refuse_near(top: Path, remote: str, url: str) -> None:
+    """Refuse a repository on this machine that may have come with a folder, inside it or beside it."""
+    name = url.removeprefix("file://")
+    place = Path(os.path.normpath(top / name))
+    is_inside = any(each.is_relative_to(top) for each in (place, Path(os.path.realpath(place))))
+    if is_inside or place.parts[1:2] in (("proc",), ("dev",)):
+        raise VaultError(
+            f"the remote {printable(url)} may have come with this folder, and git would run its"
+            " hooks",
+            f"git remote -v, then git remote set-url {remote} URL: an address, or a full path"
+            " elsewhere",
+        )
+    if not Path(name).is_absolute():
+        raise VaultError(
+            f"name the remote by a full path: {printable(url)} may have come with this folder, and"
+            " git would run its hooks",
+            f"git remote set-url {shlex.quote(remote)} {shlex.quote(printable(str(place)))},"
+            " if it is yours",
+        )
 
 
 def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) -> None:
