@@ -416,8 +416,9 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
     """Write into lessons that they hold as of today.
 
     A lesson that `check` holds back is released to this user's agents. So is one that was called wrong,
-    unless an agent confirms what a person called so. What looks like a secret is noted as harmless, in
-    the file; a name may be the fingerprint of such a text, which is then harmless wherever it is written.
+    unless an agent confirms what a person called so. A text that looks like a secret is noted
+    as harmless, in the file; a name may be the fingerprint of such a text, which is then harmless in
+    every file.
     """
     from vault_index.check import harmless
     from vault_index.edit import update
@@ -425,7 +426,7 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
     today = datetime.now(UTC).date()
     fingerprints = [name for name in names if harmless.FINGERPRINT.fullmatch(name)]
     if fingerprints and by == "agent":
-        raise VaultError(update.ONLY_PERSONS, f"let a person confirm {fingerprints[0]}")
+        raise VaultError(update.ONLY_PERSONS, f"ask a person to confirm {fingerprints[0]}")
     harmless.say(fingerprints, vault.config.home)
     lessons = [name for name in names if name not in fingerprints]
     asked = [caller.ask(api.lesson.show(name=name)) for name in lessons]

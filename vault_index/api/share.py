@@ -104,11 +104,7 @@ def vaults(vault: Vault, caller: Caller) -> list[above.Listed]:
 
 def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) -> list[Finding]:
     """Check what the files say and, as far as there is an index, compare them with it."""
-    lessons = {each for each, is_lesson in chosen.files if is_lesson}
-    findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in lessons]
-    if chosen.unlisted:
-        why = f"skills elsewhere in the repository were not checked: {chosen.unlisted}"
-        findings.append(Finding(".git", 1, check.NOT_CHECKED, why))
+    findings = _of_names(vault, chosen)
     notes: list[str] = []
     built: set[str] = set()
     first: list[Prerequisite] = []
@@ -155,11 +151,25 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
         findings += _of_built_skills(caller, built)
     findings += _missing(caller, first)
     _repeat(caller, notes, findings)
+    _note_unchecked(caller, unread, count if staged and count > COMPARED_FILES else 0)
+    return sorted(findings)
+
+
+def _of_names(vault: Vault, chosen: Selection) -> list[Finding]:
+    lessons = {each for each, is_lesson in chosen.files if is_lesson}
+    findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in lessons]
+    if chosen.unlisted:
+        why = f"skills elsewhere in the repository were not checked: {chosen.unlisted}"
+        findings.append(Finding(".git", 1, check.NOT_CHECKED, why))
+    return findings
+
+
+def _note_unchecked(caller: Caller, unread: int, uncompared: int) -> None:
+    """Note how many files were not read for prompt injection, or not compared with the others."""
     left = [f"prompt injection in {unread:,}"] if unread else []
-    left += [f"duplicates of {count:,}"] if staged and count > COMPARED_FILES else []
+    left += [f"duplicates of {uncompared:,}"] if uncompared else []
     if left:
         caller.note(f"note: not checked: {', '.join(left)} files; run `lessons check --all`")
-    return sorted(findings)
 
 
 def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -> None:

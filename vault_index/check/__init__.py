@@ -276,7 +276,7 @@ def with_command(
 
 
 def _named(candidate: Candidate, every: Iterable[Finding]) -> list[Finding]:
-    """Return findings of a file; a secret names what a person does who knows that it is none."""
+    """Return findings of a file; one of a secret names the command that calls it harmless."""
     named: list[Finding] = []
     for each in every:
         if each.fingerprints and each.severity == ERROR and candidate.path.endswith(".md"):
@@ -314,7 +314,7 @@ def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
 def errors_in(path: str, data: bytes, before: bytes | None = None) -> list[Finding]:
     """Return the errors in what would be a file of the vault's folder, and was `before`, by line.
 
-    What it calls harmless and was not there before counts only if this user called it so.
+    A text that it calls harmless and did not before counts only if this user called it so.
     """
     known = partial(harmless.noted, before)
     return sorted(_errors(harmless.settled(of_text(Candidate(path, data)), known)))

@@ -19,7 +19,7 @@ class Finding:
 
     `pattern` is the id of the pattern that matched, for rules that have patterns. A warning that
     `holds` keeps a lesson from agents until a person has looked at it. `fingerprints` are hashes of what
-    looks like a secret, by which a person can say that it is none.
+    looks like a secret, by which a person can call it harmless.
     """
 
     path: str

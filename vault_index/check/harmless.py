@@ -1,11 +1,11 @@
-"""What looks like a secret and is none, because a person says so.
+"""Texts that look like a secret and that a person called harmless.
 
 `lessons check --confirm ID` notes it in the frontmatter, where a review and the history show it:
 
     harmless: ["sha256:3f9a1c7be204d58e"]
 
 Each is the hash of a word at which the check for secrets stops (`secrets.fingerprint`): another secret in
-that file is still an error. Whoever writes a file writes its frontmatter as well, so this machine keeps
+that file is still an error. The author of a file writes its frontmatter as well, so this machine keeps
 what its user said, and a line alone is not believed:
 
     the line is there, and the user said it                        no finding

@@ -79,7 +79,7 @@ _PLAIN_WORD = re.compile(r"'?[^\W\d_]?[a-zà-ž]*(?:['\u2019-][^\W\d_]+)*")
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find secrets in a text; one finding a line at most, and never the secret itself.
 
-    What the text's own frontmatter calls harmless is a warning that holds: see `harmless`.
+    A text that the frontmatter calls harmless is a warning that holds: see `harmless`.
     """
     line_of = line_counter(text)
     by_line: dict[int, list[_Found]] = {}

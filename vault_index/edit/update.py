@@ -217,7 +217,9 @@ def confirm(vault: Vault, entry: WholeEntry, day: date, by: str = "person") -> C
     before = entries.content(vault, entry)
     found = harmless.unsaid(before, vault.config.home)
     if found and by == "agent":
-        raise VaultError(f"{entry.path}:{found[0].line}: {ONLY_PERSONS}", "let a person confirm it")
+        raise VaultError(
+            f"{entry.path}:{found[0].line}: {ONLY_PERSONS}", "ask a person to confirm it"
+        )
     harmless.say((one for each in found for one in each.fingerprints), vault.config.home)
     keys: dict[str, Any] = {CONFIRMED: day}
     if regions := anchors.read(parse_file(before, entry.path)[0].anchors):

@@ -49,7 +49,7 @@ class Activity:
 class Worktree:
     """The state of the repository a vault lives in, for `lessons status`.
 
-    Where git does not read it, all else is empty, `error` says why, and `hint` what to do.
+    If git does not read it, all else is empty, `error` says why, and `hint` what to do.
     """
 
     branch: str = ""
@@ -200,7 +200,7 @@ def root_commit(folder: Path) -> str:
 def ignored(top: Path, paths: Collection[str]) -> set[str]:
     """Return which paths, relative to the top of a repository, git does not track and ignores.
 
-    Of a path in a repository below, such as a submodule, that one is asked. Raises GitError where a
+    A repository below, such as a submodule, is asked about its own paths. Raises GitError where a
     repository cannot be read.
     """
     pending, names = [sorted(paths)] if paths else [], set()

@@ -421,8 +421,8 @@ def _in_force(
 ) -> _Phrases:
     """Return the vault's phrases, and the default ones for the deepest of their branches that it has.
 
-    A vault has the categories of its lessons and of its taxonomy, with the branches above. Where a
-    category of its lessons is called like a phrase, or like the category of one, that one is meant.
+    A vault has the categories of its lessons and of its taxonomy, with the branches above. If a
+    category of its lessons is called like a phrase, or like its category, the phrase means that category.
     """
     own = {phrase: normalise(path) for phrase, path in keywords.items()}
     young, _ = _declared(used, taxonomy, YOUNG_VAULT)

@@ -260,7 +260,7 @@ def _with(wants: tuple[Task, ...], called_for: Mapping[Task, bool]) -> tuple[Tas
 def unused(used: Mapping[str, float], now: float) -> list[str]:
     """Return the vaults to close, of open ones with the time of the last question or change of each.
 
-    What is saved in a closed vault is taken in when the next question opens it.
+    A save in a closed vault is taken in when the next question opens it.
     """
     latest_first = sorted(used, key=lambda root: -used[root])
     return [root for root in latest_first[STAY_OPEN:] if now - used[root] > CLOSE_SECONDS]

@@ -1,6 +1,6 @@
 """Rule files of coding agents, a lesson each: Cursor's `.mdc`, Copilot's `.instructions.md`.
 
-Their heads look like YAML, and often are none: `globs: **/*.ts`. So each line counts by itself.
+Their heads look like YAML, and often are not: `globs: **/*.ts`. So each line counts by itself.
 Windsurf's and Claude Code's rules have heads of the same kind.
 """
 
@@ -118,7 +118,7 @@ def _is_of_head(line: str) -> bool:
 
 
 def _values(head: Sequence[str]) -> dict[str, Any]:
-    """Return the keys of a head as YAML, or line by line where it is none."""
+    """Return the keys of a head as YAML, or line by line where it is not YAML."""
     text = "".join(f"{line}\n" for line in ("---", *head, "---"))
     try:
         found = metadata_of(LessonFile.of_text(text, ""))

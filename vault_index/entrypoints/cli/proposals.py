@@ -261,8 +261,8 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
 
     FILE, or stdin, is a JSON list of objects with title, type, what_to_do, quotes, and if you like
     problem, cause, failing_lines, prompts, category, tags, files. A quote must stand in the session of
-    this folder, where its transcript is read. What you write yourself needs no quote. If nothing waits
-    afterwards, the exit status is 1.
+    this folder, where its transcript is read. An entry that you write yourself
+    needs none. If nothing waits afterwards, the exit status is 1.
     """
     if file.isatty():
         raise click.UsageError("name a FILE, or pipe the entries in")

@@ -93,7 +93,7 @@ def check_command(
     repository has no more. --confirm writes `confirmed: DATE` into the frontmatter, for a section into
     the file's; --stale then compares with the repository of that day. A lesson that hooks
     hold back, because it reads like orders to an agent, they give again: to your agents, for this text.
-    What looks like a secret and is none is noted in the frontmatter as `harmless`, for all to see.
+    A text that only looks like a secret is noted in the frontmatter as `harmless`, for all to see.
 
     --against REV checks what changed since the commit that is shared with REV, and says at which prompts
     a changed lesson fires now and did not before, and the other way round: of the taught prompts of both
@@ -257,7 +257,7 @@ def _confirm(lesson_ids: tuple[str, ...]) -> options.Answers:
 
 
 def _ask_about_secrets(names: Sequence[str]) -> None:
-    """Show what looks like a secret in lessons, and ask whether it is none. Raises VaultError for no."""
+    """Show texts of lessons that look like secrets, and ask about them. Raises VaultError for no."""
     from vault_index.check import harmless
 
     for name in names:
@@ -271,7 +271,7 @@ def _ask_about_secrets(names: Sequence[str]) -> None:
             text = " ".join(lines[each.line - 1].split())[:MAX_LINE_CHARS]
             output.say(f"{path}:{each.line}: {each.message.partition(':')[0]}: {text}", err=True)
         if found and not output.confirm("is none of it a secret?"):
-            raise VaultError(f"{path} was not confirmed", "take it out, then confirm the lesson")
+            raise VaultError(f"{path} was not confirmed", "remove it, then confirm the lesson")
 
 
 # `lessons merge-driver`: what git runs before it merges two versions of a lesson file.

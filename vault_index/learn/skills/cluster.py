@@ -113,7 +113,7 @@ def safe(cluster: Cluster) -> tuple[Cluster, dict[str, str]]:
     """Return a cluster without the lessons that a skill must not repeat, and why, by id.
 
     An agent does as a skill says, so a warning is a reason; nor does a skill repeat what somebody said
-    of a lesson's text, that what looks like a secret is none.
+    of a lesson's text, that it only looks like a secret.
     """
     refused: dict[str, str] = {}
     for each in cluster.patterns:
