@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +12,13 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
+from tests.support.hits import LESSON
 from tests.support.indexed import kept_on
+from vault_index.entrypoints.words import hits
 from vault_index.index import reconcile
-from vault_index.recall import respond
+from vault_index.recall import respond, select
+from vault_index.search import query
+from vault_index.search.hit import percent_of
 from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 
@@ -37,6 +42,28 @@ def asks(vault: Vault, session: Conversation, prompt: str) -> None:
 
 def last(vault: Vault, *words: str) -> str:
     return run("lessons", "last", *words, cwd=vault.root).out
+
+
+def test_a_lesson_has_one_percentage_wherever_it_is_shown(team: Vault) -> None:
+    """In the block, `last` and a search, on the scale of the floors."""
+    asked = "start pytest as uv run pytest under uv"
+    asks(team, Conversation(team.root, "build"), asked)
+    (hit, *_) = query.find(team, asked)
+    given = select.for_prompt(team, asked)
+    assert given.hits[0].reason == pytest.approx(hit.reason, abs=1e-3)
+    shown = f"({hit.percent}%)"
+    assert hit.percent == percent_of(hit.reason)
+    assert shown in given.text
+    assert shown in last(team)
+    assert shown in hits.lines(hit, 1)[0]
+    assert round(100 * hit.as_json()["score"]) == hit.percent
+
+
+def test_a_list_says_if_a_lower_one_has_a_higher_percentage() -> None:
+    first, second = replace(LESSON, score=0.6, lead=0.1), replace(LESSON, score=0.5, lead=0.4)
+    assert second.percent > first.percent
+    assert hits.is_out_of_order([first, second])
+    assert not hits.is_out_of_order([second, first])
 
 
 @pytest.mark.slow

@@ -210,9 +210,13 @@ def test_a_tag_an_alias_a_code_and_a_category_find_their_lesson(make_vault: Make
         assert not select.for_prompt(vault, unknown).hits, unknown
 
 
-def test_a_shown_score_is_between_0_and_1_in_the_order_of_the_list(vault: Vault) -> None:
+def test_a_shown_score_is_between_0_and_1_on_the_scale_of_the_floors(vault: Vault) -> None:
     hits = query.find(vault, "What repl_co_names holds", k=20)
     shown = [hit.as_json()["score"] for hit in hits]
-    assert shown == sorted(shown, reverse=True)
+    assert [hit.percent for hit in hits] == [round(100 * score) for score in shown]
     assert all(0 <= score < 1 for score in shown)
+    assert all(
+        score == pytest.approx(min(0.99, hit.reason), abs=1e-4) or hit.reason < 0
+        for score, hit in zip(shown, hits, strict=True)
+    )
     assert hits[0].as_json()["sum"] == round(hits[0].score, 4) > 1

@@ -147,10 +147,10 @@ def test_fewer_hits_are_the_first_of_more(many: Vault, k: int) -> None:
 
 def test_min_score_leaves_out_and_says_so(many: Vault) -> None:
     every = search.find(many, "heap", k=80)
-    least = every[9].score
+    least = every[9].shown_score
     results = search.run(many, Query("heap", k=80, min_score=least, explain=True))
     assert {hit.lesson_id for hit in results.hits} == {
-        hit.lesson_id for hit in every if hit.score >= least
+        hit.lesson_id for hit in every if hit.shown_score >= least
     }
     assert {why for _, why in results.dropped} == {f"below {parts_of(least)}"}
     cut = search.run(many, Query("heap", k=2))

@@ -144,7 +144,7 @@ def outlook(
         others = [hit.base for hit in results.hits if hit.lesson_id != changes]
         finds = least is None or evidence.reason_of(drafted.score(prompt), others) >= least
         best = results.hits[0] if results.hits else None
-        score = round(best.relevance, 3) if best else 0.0
+        score = round(best.shown_score, 3) if best else 0.0
         now = Found(best.id, best.title, score, best.is_above(least)) if best else None
         answers.append(Outlook(prompt, now, finds))
     return answers

@@ -218,7 +218,7 @@ def with_above(
     skills = [hit for hit in results.hits if hit.kind != LESSONS]
     own = [hit for hit in results.hits if hit.kind == LESSONS]
     every = above.joined(vault, Injection("", own, others=results.silenced), search)
-    every.sort(key=lambda hit: -hit.shown_score)
+    every.sort(key=lambda hit: -hit.place)
     has_phrases = any(query.has_phrases(hit, results.unquoted) for hit in every)
     unquoted = () if has_phrases else results.unquoted
     return replace(results, hits=[*every, *skills], unquoted=unquoted)

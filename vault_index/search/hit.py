@@ -77,6 +77,7 @@ class Query:
 SCORE, LEAD, COMMON = 0.4, 0.6, 0.08
 CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 KNEE = 0.6  # of a sum of evidence: what is beyond comes ever nearer to 1
+MOST_SHOWN = 0.99  # of a figure: taught prompts and exact words add up to more
 TERMS = ("vector", "full text", "confidence", "use")  # of the order by weights: see `query.order`
 
 
@@ -162,14 +163,14 @@ class Hit:
         return self.score * (1 + CONFIDENCE_STEP * (self.confidence - DEFAULT_CONFIDENCE))
 
     @property
-    def relevance(self) -> float:
-        """The same from 0 to 1."""
-        return unit(self.rank)
+    def place(self) -> float:
+        """The place in a list: by the weights of the settings, else by rank; the highest first."""
+        return sum(self.weighted) or unit(self.rank)
 
     @property
     def shown_score(self) -> float:
-        """The score from 0 to 1 as it is shown: in the order in which hits are listed."""
-        return sum(self.weighted) or self.relevance
+        """The evidence from 0 to MOST_SHOWN, the one figure that is shown: on the scale of the floors."""
+        return max(0.0, min(MOST_SHOWN, self.reason))
 
     @property
     def percent(self) -> int:

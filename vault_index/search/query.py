@@ -231,7 +231,7 @@ def skills(vault: Vault, query: Query) -> Results:
         other = best.get((True, hit.title))
         if other is not None and other.score >= hit.score:
             return "nearer to a prompt that it is not for"
-        return below(hit.relevance, query.min_score)
+        return below(hit.shown_score, query.min_score)
 
     wanted = [hit for (is_refusal, _), hit in best.items() if not is_refusal]
     return Results(*first_of(wanted, query.k, refuse), results.text_only)
@@ -247,7 +247,7 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     """Return the first `k` hits of a table above the query's least score, and what was left out."""
 
     def refuse(hit: Hit) -> str:
-        return "" if query.min_score is None else below(hit.relevance, query.min_score)
+        return "" if query.min_score is None else below(hit.shown_score, query.min_score)
 
     text = searched(query.text)
     opened = vault.open_index()
@@ -284,7 +284,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
     first = query.offset // wanted * wanted if query.offset else 0
     scored = scoring.candidates(table, text, vector, range(first, first + wanted), where)
     # the others, which rank below, are shown with their evidence to who asks why they are left out
-    number = None if query.explain else query.offset - first + query.k
+    is_all = query.explain or query.min_score is not None
+    number = None if is_all else query.offset - first + query.k
     candidates = compared(scored.hits, number)[query.offset - first :]
     hits, dropped = first_of(candidates, query.k, refuse)
     reaching = [hit for hit in candidates if not refuse(hit)]

@@ -129,6 +129,8 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
             output.row(line)
         if hit.withheld:
             asking.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
+    if width and hits.is_out_of_order(answer.hits):
+        output.row(output.styled(hits.OUT_OF_ORDER, dim=True))
 
 
 def _is_injected(hit: Hit, answer: HitList) -> bool:

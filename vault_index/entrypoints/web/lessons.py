@@ -310,7 +310,7 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     sources = client.ask(api.lesson.sources(paths=lessons)) if lessons else {}
     for hit in answer.hits:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
-        if hit.relevance >= least and not hit.withheld and is_shared(hit):
+        if hit.shown_score >= least and not hit.withheld and is_shared(hit):
             names = {"passage": hit.text, "source_file": sources.get(hit.lesson_id, hit.path)}
             hits[hit.kind].append({**hit.as_json(), **names})
     if SESSIONS in named:

@@ -26,7 +26,13 @@ from vault_index.entrypoints.web.markdown import excerpt_of, title_with_marks
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words.hits import evidence, silent_from, without_quotes
+from vault_index.entrypoints.words.hits import (
+    OUT_OF_ORDER,
+    evidence,
+    is_out_of_order,
+    silent_from,
+    without_quotes,
+)
 from vault_index.recall import block
 from vault_index.recall.silence import without_withheld
 from vault_index.search.hit import Hit, Injection, Query
@@ -130,13 +136,15 @@ def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> di
         "newest": None,
         "above": [_drawn(hit, marked) for hit in hits[:cut]],
         "below": [_drawn(hit, marked) for hit in hits[cut:]],
-        "has_floor": floor is not None,
+        "floor": floor,
+        "lines": {hit.lesson_id for hit in recall.hits if hit.as_line},
         "skills": [_drawn(hit, marked) for hit in skills],
         "injected": injected | {hit.lesson_id for hit in recall.skills},
         "left_out": _left_out(hits, recall) if private else {},
         "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
         "silent": recall.silent if private else without_withheld(recall.silent),
         "unquoted": without_quotes(answer.unquoted),
+        "out_of_order": OUT_OF_ORDER if is_out_of_order(hits) else "",
         "reduced": client.shown(answer.text_only) if is_reduced else "",
     }
 

@@ -54,6 +54,18 @@ def evidence(hit: Hit) -> str:
     return f"{by_weights}{parts}, confidence {hit.confidence}"
 
 
+OUT_OF_ORDER = (
+    "Some have a higher percentage than those above them: it counts how far a lesson stands out from the"
+    " next ones, and no words in passing."
+)
+
+
+def is_out_of_order(hits: Sequence[Hit]) -> bool:
+    """Whether a lesson of a list has a higher percentage than the one above it."""
+    figures = [hit.percent for hit in hits if hit.kind == "lessons"]
+    return figures != sorted(figures, reverse=True)
+
+
 def silent_from(are_above: Sequence[bool]) -> int:
     """Return the place from which on hooks would inject none of the hits.
 
