@@ -53,7 +53,7 @@ REPLACED = (
     (r"\bSIZE of \d+ files\b", "SIZE of N files"),
     (r"\d+ (second|minute)s? ago", "AGE ago"),
     (r"\b\d+(\.\d+)? m?s\b", "TIME"),
-    (r"\b0\.\d{3,}\b", "0.NNN"),
+    (r"\b0\.\d{3,}\b|(?<=\"score\": )0\.\d+", "0.NNN"),
     (r"\b\d{1,2}\.\d% *", "N.N% "),
     (r'"session_id": "[\w-]{32}"', '"session_id": "ID"'),
     (r"\(\d+%\)", "(NN%)"),
