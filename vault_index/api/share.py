@@ -147,8 +147,7 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
                 about = "duplicates and prompts are as in the file on disk"
                 caller.note(f"note: {candidate.shown}: {about}")
         progress(done := done + len(batch), count)
-    if not staged:  # a commit may come before the build
-        findings += _of_built_skills(caller, built)
+    findings += [] if staged else _of_built_skills(caller, built)  # a commit may come before
     findings += _missing(caller, first)
     _repeat(caller, notes, findings)
     _note_unchecked(caller, unread, count if staged and count > COMPARED_FILES else 0)

@@ -162,7 +162,9 @@ def _checked(
         is_order = each.rule == prompt_injection.RULE  # a person decides whether it is one
         if each.severity == check.ERROR and not is_order:
             if each.fingerprints:
-                hint = f"{hint}; if it is no secret: {harmless.command(found)}, then again"
+                hint = "; ".join(
+                    [hint, f"if it is no secret: {harmless.command(found)}, then again"]
+                )
             raise CheckError(f"{failed}: {each.rule}: {each.message}", hint, each.rule)
         level = check.WARNING if is_order else each.severity
         findings.append({"level": level, "rule": each.rule, "message": each.message})
