@@ -114,6 +114,22 @@ def test_only_what_nobody_published_is_embedded(tmp_path: Path) -> None:
     assert (done.uri, done.added, done.vectors) == (str(tmp_path / "shared"), 5, 45)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["vectors", "lessons"])
+@pytest.mark.parametrize("size", [0, 50])
+def test_published_files_that_were_cut_are_noticed(tmp_path: Path, table: str, size: int) -> None:
+    """The number of rows is in another file, so `status --check` said nothing."""
+    vault = vault_at(tmp_path / "ci", texts(40), tmp_path / "shared")
+    publish_all(vault)
+    assert [*publish.troubles(vault)] == []
+    (folder,) = (tmp_path / "shared").glob(f"*{table}*.lance")
+    for file in (folder / "data").iterdir():
+        os.truncate(file, size)
+    (trouble,) = publish.troubles(vault)
+    assert trouble.what.startswith(f"{tmp_path / 'shared'}: a file there is cut, damaged or gone: ")
+    assert trouble.fix.startswith("remove the tables there")
+
+
 def test_rows_are_marked_with_the_path_of_the_remote(tmp_path: Path) -> None:
     vault = vault_at(tmp_path / "laptop", texts(1), "")
     run("git", "remote", "add", "origin", "git@git.example:mill/lessons.git", cwd=vault.root)

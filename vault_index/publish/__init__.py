@@ -231,8 +231,12 @@ def troubles(vault: Vault) -> Iterator[Trouble]:
     if not uri or vault.embedder is None:
         return
     shared = taking(vault)
+    rows = Table(Remote(uri), shared.dimension, schema_of(vault.embedder.name))
     try:
         shared.count()
+        for table in (shared.table, rows):
+            if table.exists():
+                table.rows(("id",))  # of each file, which shows the end of it
         refused = shared.refused()
     except StoreError as error:
         yield Trouble("index", error.message, error.hint)

@@ -143,6 +143,11 @@ class SharedVectors:
             return hash_of(*(str(sorted(row.items())) for row in rows)) if rows else ""
         return ""
 
+    @property
+    def table(self) -> Table:
+        """The table at the address."""
+        return self._table
+
     def count(self) -> int:
         return self._table.count()
 

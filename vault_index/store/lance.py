@@ -102,6 +102,11 @@ _REASONS = {  # what an object store says, in its words -> in a few
     "no credentials": ("nocredentials", "169.254.169.254"),
     NOT_PUBLISHED: ("was not found",),
 }
+CUT_HINT = "remove the tables there, then publish them again: lessons index --publish"
+_CUT = (  # what LanceDB says of files that are not whole, or gone
+    *("failed to fill whole buffer", "invalid range", "requested range was invalid", "not found: "),
+    *("encountered corrupt file", "file size is too small", "invalid magic", "invalid format"),
+)
 # in a message of LanceDB
 _OS_ERROR = re.compile(r"\(os error (\d+)\)(?: at path \"([^\"]+)\")?")
 
@@ -126,8 +131,11 @@ def _our_error(error: BaseException, index: Place) -> VaultError:
     message = " ".join(str(error).split())
     is_misfit = isinstance(error, _MISFITS)
     if isinstance(index, Remote) and (isinstance(error, NotUnderstood) or not is_misfit):
-        reason = _reason(message, _REASONS) or message[:MAX_DAMAGE_CHARS]
-        return StoreError(f"{index.uri}: {reason}", STORE_HINT)
+        reason = _reason(message, _REASONS)
+        if not reason and any(sign in message.lower() for sign in _CUT):
+            why = f"a file there is cut, damaged or gone: {message}"[:MAX_DAMAGE_CHARS]
+            return StoreError(f"{index.uri}: {why}", CUT_HINT)
+        return StoreError(f"{index.uri}: {reason or message[:MAX_DAMAGE_CHARS]}", STORE_HINT)
     if is_misfit and (cause := named_in(message)):  # what is loaded is a file, too
         return unreadable("LanceDB's module", cause)
     if is_misfit:
