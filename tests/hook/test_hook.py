@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -89,9 +90,29 @@ def test_bad_input_is_silence_and_exit_0(own_world: Path, stdin: str) -> None:
 def test_the_deadline_holds_and_is_logged_without_the_prompt(team: Vault, own_world: Path) -> None:
     assert hook(team, env={"LESSONS_DEADLINE_MS": "1"}).out == ""
     log = (own_world / "hook.log").read_text()
-    assert json.loads(log)["message"] == "no answer in 1 ms"
+    assert re.fullmatch(
+        r"no (answer|event) in 1 ms \(LESSONS_DEADLINE_MS\)", json.loads(log)["message"]
+    )
     assert "heap" not in log
-    assert "no answer in 1 ms" in run("lessons", "status", cwd=team.root).out
+    assert "in 1 ms (LESSONS_DEADLINE_MS)" in run("lessons", "status", cwd=team.root).out
+
+
+@pytest.mark.parametrize(
+    ("of_failures", "of_all", "named"),
+    [
+        ("1", "60000", "1 ms (LESSONS_FAILURE_DEADLINE_MS)"),
+        ("900", "2", "2 ms (LESSONS_DEADLINE_MS)"),
+    ],
+)
+def test_the_log_names_the_deadline_that_was_missed(
+    team: Vault, own_world: Path, of_failures: str, of_all: str, named: str
+) -> None:
+    event = {"hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "error": "out of memory",
+             "tool_input": {"command": "npm run build"}}  # fmt: skip
+    env = {"LESSONS_FAILURE_DEADLINE_MS": of_failures, "LESSONS_DEADLINE_MS": of_all}
+    assert hook(team, env=env, **event).out == ""
+    lines = (own_world / "hook.log").read_text().splitlines()
+    assert {json.loads(line)["message"].partition(" in ")[2] for line in lines} == {named}
 
 
 @pytest.mark.slow

@@ -442,3 +442,26 @@ def test_readme_transcript_is_what_is_printed(
     assert (whole.startswith(begin), whole.endswith(end)) == (True, True)
     there, here = (int(percent.findall(text)[0]) for text in (shown, printed))
     assert abs(there - here) < 5
+
+
+OF_OTHERS = re.compile(
+    r"(?<!ownership)\.read_(?:bytes|text)\(|(?<![\w.])open\(|\.open\(\"r|os\.open\("
+)
+# what reads files of the package itself, of the user's own folder, or streams and devices
+READERS = {
+    *("hotpath/index_files.py", "files/__init__.py", "state.py", "embed/cache.py"),
+    *("embed/download.py", "embed/minilm.py", "store/ownership.py", "entrypoints/guard.py"),
+    *("hotpath/log.py", "hotpath/agents.py", "entrypoints/hook/client.py", "watch/events.py"),
+    *("entrypoints/serving.py", "entrypoints/cli/servers.py", "entrypoints/agents/others.py"),
+    *("entrypoints/web/render.py", "learn/skills/render.py", "check/pattern.py"),
+    *("hotpath/protocol.py", "search/measuring.py"),
+}
+
+
+def test_files_that_others_may_have_placed_are_read_by_one_function() -> None:
+    """A pipe would be waited for, and a device would be read without end."""
+    for file in PACKAGE.rglob("*.py"):
+        if str(file.relative_to(PACKAGE)) not in READERS:
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                is_own = "__file__" in line or "_PROMPTS" in line
+                assert is_own or not OF_OTHERS.search(line), f"{file}:{number}: {line.strip()}"

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from vault_index.api.question import Caller, command, question, recorded
-from vault_index.errors import LessonError, VaultError
+from vault_index.errors import LessonError, UnreadableError, VaultError
 from vault_index.hotpath.index_files import FOLDER
 from vault_index.search.hit import Entry, Like, Named, Relation, WholeEntry
 
@@ -73,13 +73,14 @@ def categories(vault: Vault, ids: Sequence[str]) -> Mapping[str, list[str]]:
 @question
 def sources(vault: Vault, paths: Sequence[str]) -> Mapping[str, str]:
     """Return where the lessons of some files came from, by id, as their frontmatter says."""
+    from vault_index import files
     from vault_index.lesson import parse
 
     found: dict[str, str] = {}
     for path in paths:
         below = path.removeprefix(f"{FOLDER}/")
-        with suppress(LessonError, OSError):  # gone since it was indexed
-            lessons = parse.parse_file((vault.lessons_dir / below).read_bytes(), below)
+        with suppress(LessonError, UnreadableError):  # gone since it was indexed
+            lessons = parse.parse_file(files.read_file(vault.lessons_dir / below), below)
             found |= {each.id: each.source for each in lessons if each.source}
     return found
 

@@ -264,7 +264,7 @@ def _ask_about_secrets(names: Sequence[str]) -> None:
         if harmless.FINGERPRINT.fullmatch(name):
             continue
         path = asking.entry(name).path
-        data = (asking.vault().root / path).read_bytes()
+        data = files.read_file(asking.vault().root / path)
         lines = data.decode("utf-8", "replace").splitlines()
         found = harmless.unsaid(data)
         for each in found:

@@ -56,6 +56,7 @@ TURN_ENDS = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 PROMPT = "UserPromptSubmit"
 # a command of the agent failed; a person waits for the agent, which runs hundreds of them
 FAILURE = "PostToolUseFailure"
+DEADLINE_VARIABLE = "LESSONS_DEADLINE_MS"
 FAILURE_VARIABLE = "LESSONS_FAILURE_DEADLINE_MS"
 FAILURE_MS = 1000  # a hard limit: most take 60 ms, and people complain from a second on
 AT_CALLS = (FAILURE, EDIT)
@@ -87,7 +88,7 @@ def main() -> None:
         if event.get("hook_event_name") in ("SessionStart", STARTED):
             event.update(_how_it_asks(agent, event))
         if event.get("hook_event_name") in AT_CALLS:
-            _arm(event, started, _deadline(FAILURE_VARIABLE, FAILURE_MS))
+            _arm(event, started, FAILURE_VARIABLE, FAILURE_MS)
         if event.get("hook_event_name") in TURN_ENDS:
             _after_turn(event)
         elif _worth_asking(event):
@@ -342,21 +343,31 @@ def _question(event: dict[str, object], started: float, until: float) -> dict[st
     return {"ask": "hook", "with": asked}
 
 
-def _deadline(variable: str = "LESSONS_DEADLINE_MS", default: int = DEFAULT_DEADLINE_MS) -> int:
+def _deadline(variable: str = DEADLINE_VARIABLE, default: int = DEFAULT_DEADLINE_MS) -> int:
     named = os.environ.get(variable, "")
     return int(named) if named.isdigit() else default
 
 
-def _arm(event: dict[str, object], started: float, limit_ms: int | None = None) -> None:
-    """End the process at the deadline, from a thread: all else may hang by then."""
+def _arm(
+    event: dict[str, object],
+    started: float,
+    variable: str = DEADLINE_VARIABLE,
+    default: int = DEFAULT_DEADLINE_MS,
+) -> None:
+    """End the process at a deadline, from a thread: all else may hang by then.
+
+    The log names the variable of the deadline, or of the general one if that is the shorter.
+    """
     import _thread  # `threading` loads more
 
-    milliseconds = min(limit_ms or _deadline(), _deadline())
+    limits = (_deadline(variable, default), variable), (_deadline(), DEADLINE_VARIABLE)
+    milliseconds, variable = min(limits, key=lambda limit: limit[0])
     seconds = _left(milliseconds)
 
     def end() -> None:
         time.sleep(seconds)
-        log(event, f"no answer in {milliseconds} ms", started, missed=True)
+        missed = "answer" if event.get("hook_event_name") else "event"
+        log(event, f"no {missed} in {milliseconds} ms ({variable})", started, missed=True)
         os._exit(0)
 
     _thread.start_new_thread(end, ())
