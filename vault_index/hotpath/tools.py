@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from vault_index.hotpath import protocol
+from vault_index.hotpath import index_files, protocol
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 PROGRAM = "lessons"
 PLUGIN_VARIABLE, PLUGIN_SERVER = "CLAUDE_PLUGIN_ROOT", "plugin:lessons:lessons"
 MAX_BYTES = 8 * 1024 * 1024  # of a settings file: Claude Code's has the history of all projects
-_PLAIN, _FOLDER_TYPE = 0o100000, 0o170000
 
 # The settings of the other agents: the variable for their folder, that folder, the file, the key of the
 # servers; in a project the same file is below the folder of the same name, unless there is none.
@@ -135,13 +134,9 @@ def _toml(path: str, *, of_user: bool = True) -> dict[str, Any]:
 
 def _text(path: str, of_user: bool) -> str:
     """Return the text of a file, "" for none; a link of a repository may lead to anything."""
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if of_user else os.O_NOFOLLOW)
     try:
-        handle = os.open(path, flags)
+        data = index_files.read(path, MAX_BYTES + 1, follow=of_user)
     except OSError:
         return ""
-    with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        if status.st_mode & _FOLDER_TYPE != _PLAIN or status.st_size > MAX_BYTES:
-            return ""
-        return file.read(MAX_BYTES).decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    return text if len(data) <= MAX_BYTES else ""
