@@ -16,6 +16,7 @@ from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError, unreadable
 from vault_index.files import Stamp
 from vault_index.hotpath import index_files, protocol
+from vault_index.lesson import portable
 from vault_index.store import manifest, ownership, schema
 from vault_index.store.reader import Reader
 
@@ -92,8 +93,19 @@ class Vault:
         return self.root / FOLDER
 
     def place(self, path: str) -> Path:
-        """Return where a path from the folder with the lessons is, as its names are on disk."""
-        return Path(files.as_on_disk(f"{self.lessons_dir}/{path}"))
+        """Return where a path from the folder with the lessons is, as its names are on disk.
+
+        Also in other letters, upper or lower: on other disks that is the same file.
+        """
+        return Path(files.as_on_disk(f"{self.lessons_dir}/{path}", portable.key))
+
+    def place_for(self, folder: str, stem: str) -> Path:
+        """Return where a new lesson's file goes, by a name that any disk can hold.
+
+        Raises VaultError for a folder that some cannot.
+        """
+        portable.refuse_folder(folder)
+        return self.place("/".join(filter(None, (folder, f"{portable.file_name(stem)}.md"))))
 
     @property
     def index_dir(self) -> Path:

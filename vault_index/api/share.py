@@ -156,7 +156,7 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
 
 def _of_names(vault: Vault, chosen: Selection) -> list[Finding]:
     lessons = {each for each, is_lesson in chosen.files if is_lesson}
-    findings = [each for each in check.same_names(vault) if each.path.partition("/")[2] in lessons]
+    findings = list(check.of_names(vault, lessons))
     if chosen.unlisted:
         why = f"skills elsewhere in the repository were not checked: {chosen.unlisted}"
         findings.append(Finding(".git", 1, check.NOT_CHECKED, why))

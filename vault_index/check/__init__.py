@@ -24,7 +24,7 @@ from vault_index.check import frontmatter, harmless, pattern, prompt_injection, 
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.errors import GitUnavailableError, LessonError, NoRepositoryError, VaultError
 from vault_index.hotpath import index_files
-from vault_index.lesson import parse, skill
+from vault_index.lesson import parse, portable, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
 from vault_index.store import ownership
 from vault_index.text.blocks import composed
@@ -114,14 +114,26 @@ def named(vault: Vault, paths: Sequence[str]) -> Selection:
     return Selection(list(wanted), partial(_from_disk, vault))
 
 
-def same_names(vault: Vault) -> Iterator[Finding]:
-    """Find files whose names differ in their form of Unicode alone."""
-    seen: dict[str, str] = {}
-    for file in sorted(vault.files()[0], key=lambda each: composed(each.path) != each.path):
-        other = seen.setdefault(composed(file.path), file.path)
-        if other != file.path:
-            message = f"the same name as {shown(other)}, here {file.path!a}: keep one of them"
-            yield Finding(shown(file.path), 1, "same-name", message)
+def of_names(vault: Vault, among: Collection[str]) -> Iterator[Finding]:
+    """Find lesson files, `among` some, that are one file on other disks, or that some cannot hold.
+
+    Names are one that differ in their case, or their form of Unicode, alone.
+    """
+    alike: dict[str, list[str]] = {}
+    every = [file.path for file in vault.files()[0]]
+    for path in sorted(every, key=lambda each: (composed(each) != each, each)):
+        alike.setdefault(portable.key(path), []).append(path)
+    for first, *others in alike.values():
+        for other in others:
+            path, kept = (other, first) if other in among else (first, other)
+            if path not in among:
+                continue
+            where = "on disks that ignore case" if path.isascii() else f"here {path!a}"
+            message = f"the same name as {shown(kept)}, {where}: keep one of them"
+            yield Finding(shown(path), 1, "same-name", message)
+    for path in sorted(among):
+        if why := portable.problem(path):
+            yield Finding(shown(path), 1, "file-name", f"{why}: rename it", WARNING)
 
 
 def staged(vault: Vault) -> Selection:

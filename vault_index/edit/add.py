@@ -92,7 +92,7 @@ def place_of(
     filed = list(filter(None, map(category.normalise, categories)))
     filed = filed or category.of_file([each.categories for each in lessons])
     name = category.slugify(named) or "lesson"
-    return vault.place("/".join([*filed[:1], f"{name}.md"]))
+    return vault.place_for("".join(filed[:1]), name)
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +139,9 @@ def ingest(
     WriteError.
     """
     filed = list(dict.fromkeys(map(category.checked, categories)))
-    below = f"{_stem(text, id, filed)}.md"
+    above, _, name = _stem(text, id, filed).rpartition("/")
+    path = vault.place_for(above, name)
+    below = path.relative_to(vault.lessons_dir).as_posix()
     folder = category.from_folder(below) or ""
     keys: dict[str, Any] = {"id": id if id and id != parse.id_of(below) else ""}
     if not category.heading_of(text.strip().partition("\n")[0]):
@@ -155,7 +157,6 @@ def ingest(
         raise VaultError(
             "a text with a line `## Lesson:` is several lessons", "split it, and add each by itself"
         )
-    path = vault.place(below)
     if not _create(vault, path, data):
         where = path.relative_to(vault.root)
         raise ChangedError(f"{where} is there already", "choose another id, or change that lesson")

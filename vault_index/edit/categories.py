@@ -94,7 +94,7 @@ def move(vault: Vault, path: str, category: str) -> Change:
     if len(lessons) > 1:
         hint = f"lessons edit {parse.id_of(path)}"
         raise VaultError(f"{path} has {len(lessons)} lessons, which move together", hint)
-    place = vault.place(f"{filed}/{path.rpartition('/')[2]}")
+    place = vault.place_for(filed, path.rpartition("/")[2].removesuffix(".md"))
     to = place.relative_to(vault.lessons_dir).as_posix()
     if to == path:
         raise VaultError(f"{path} is in {filed} already", "name another category")

@@ -214,7 +214,7 @@ def _placed(
         raise VaultError("the category is too long for the name of a folder")
     files.refuse_links(vault.lessons_dir / folder, vault.root)
     files.refuse_other_repository(vault.lessons_dir / folder, vault.lessons_dir)
-    place = vault.place(f"{folder}/{draft.name}.md")
+    place = vault.place_for(folder, draft.name)
     path = name = place.relative_to(vault.lessons_dir).as_posix()
     number = 2
     while path in taken and taken[path] != draft.data:

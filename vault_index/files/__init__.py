@@ -18,7 +18,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -337,14 +337,17 @@ def add_line(file: Path, line: str) -> bool:
     return True
 
 
-def as_on_disk(path: str) -> str:
-    """Return a path with its names as the disk spells them, in whatever form of Unicode."""
-    if path.isascii() or os.path.lexists(path):
+def as_on_disk(path: str, same: Callable[[str], str] = composed) -> str:
+    """Return a path with its names as the disk spells them, in whatever form of Unicode.
+
+    Names are alike if they are the `same`.
+    """
+    if (path.isascii() and same is composed) or os.path.lexists(path):
         return path
     above, name = os.path.split(path)
-    folder = Path(as_on_disk(above) if above not in ("", path) else above)
+    folder = Path(as_on_disk(above, same) if above not in ("", path) else above)
     with suppress(OSError):
-        alike = (one.name for one in folder.iterdir() if composed(one.name) == composed(name))
+        alike = (one.name for one in folder.iterdir() if same(one.name) == same(name))
         name = next(alike, name)
     return str(folder / name)
 

@@ -63,6 +63,9 @@ def checked_folder(raw: str) -> CategoryPath:
     if not is_category(path):
         hint = "name one such as devops/ci-cd, or none"
         raise VaultError(f"{path} is no category: such a folder names no subject", hint)
+    from vault_index.lesson import portable  # `lessons --help` loads this module
+
+    portable.refuse_folder(path)
     return path
 
 
