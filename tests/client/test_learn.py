@@ -85,8 +85,11 @@ def test_use_is_counted_and_is_no_prompt(team: Vault) -> None:
     after = ask(team, api.state.report())["injections"]
     assert (after["prompts"], after["answered"], after["p50_ms"]) == (1, 0, before["p50_ms"])
 
-    searched, got = records(team)[1:]
+    searched, *others, got = records(team)[
+        1:
+    ]  # a search without a hit counts, a next page does not
     assert [searched.event, got.event] == ["LearnSearch", "LearnGet"]
+    assert [each.event for each in others] == ["LearnSearch"]
     assert searched.lessons == ["ops/all"], "what is below the floor is not counted"
     assert got.lessons == ["ops/heap-22"]
     assert "heap" not in searched.prompt
