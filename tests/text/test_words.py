@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from vault_index.text.words import nearest
+from vault_index.text.words import meant
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "name"),
     [("dev", "development"), ("develpment", "development"), ("xyz", "")],
 )
-def test_the_nearest_name_begins_so_or_is_spelled_so(typed: str, meant: str) -> None:
-    assert nearest(typed, ["devops/ci-cd", "devops", "development/backend", "development"]) == meant
+def test_the_nearest_name_begins_so_or_is_spelled_so(typed: str, name: str) -> None:
+    assert meant(typed, ["devops/ci-cd", "devops", "development/backend", "development"]) == name

@@ -76,14 +76,14 @@ def at_hand(vault: Vault, name: str, folder: Path) -> Material:
     It has no moments where nobody reads the transcripts of that agent, and for `NOBODY`: a person
     writes an entry of no session. Raises VaultError for a name that no session has.
     """
-    if name == NOBODY:
-        return Material(SESSION, "", folder.name)
     try:
+        if name == NOBODY:
+            raise VaultError("no session")
         return session(vault, name or LAST, folder, unrecorded=True)
     except (StateError, GitError):
         raise
     except VaultError:
-        if name:
+        if name not in ("", NOBODY):
             raise
         base = git.resolve(vault.root, "HEAD~1") or git.resolve(vault.root, "HEAD")
         wanted = _wanted(vault, vault.root)

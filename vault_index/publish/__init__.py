@@ -143,7 +143,7 @@ def publish(
     if not uri:
         hint = "lessons config set index.shared s3://bucket/prefix"
         raise SettingsError("no place to publish to is set", hint)
-    vectors.reach(uri, progress_of(f"reaching {uri}"))
+    vectors.reach(uri, progress_of("reaching the store"))
     with _on_ray(vault, engine) if engine else nullcontext():
         stats = index()
     opened = vault.open_index()

@@ -17,7 +17,7 @@ from vault_index.lesson.category import CategoryPath, checked, counts, normalise
 from vault_index.search.hit import Entry, Named, Relation, WholeEntry
 from vault_index.store import filters
 from vault_index.text.blocks import composed
-from vault_index.text.words import nearest
+from vault_index.text.words import meant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -190,8 +190,8 @@ def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Ent
         message = f"{len(matching)} lessons are called {name!r}: {', '.join(matching[:4])}"
         raise VaultError(message, "give the whole id")
     nearest = ", ".join(near(name, paths))
-    meant = f"; did you mean {nearest}?" if nearest else ""
-    raise VaultError(f"no lesson {name!r}{meant}", "see their ids with `lessons list`")
+    suggestion = f"; did you mean {nearest}?" if nearest else ""
+    raise VaultError(f"no lesson {name!r}{suggestion}", "see their ids with `lessons list`")
 
 
 def content(vault: Vault, entry: WholeEntry, *, unchanged: bool = False) -> bytes:
@@ -244,7 +244,7 @@ def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:
     known = categories(vault)
     for name in asked:
         if name not in known:
-            near = nearest(name, known)
+            near = meant(name, known)
             hint = f"run it again with {near}" if near else "see `lessons categories`"
             raise VaultError(f"no lesson has the category {name!r}", hint)
 

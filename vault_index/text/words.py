@@ -113,17 +113,17 @@ def ago(seconds: float) -> str:
 
 
 def nearest(name: str, names: Iterable[str], least: float = 0.6) -> str:
-    """Return the name nearest to a mistyped one; "" if all are less like it than `least`, 0 to 1.
-
-    A name that begins with it comes first: `dev` means `development`.
-    """
+    """Return the name nearest to a mistyped one; "" if all are less like it than `least`, 0 to 1."""
     import difflib
 
+    return next(iter(difflib.get_close_matches(name[:MAX_NAME], list(names), 1, least)), "")
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Return the name that a short or mistyped one means; "" for none. `dev` means `development`."""
     names = list(names)
     longer = [each for each in names if len(name) > 1 and each.startswith(name)]
-    if longer:
-        return min(longer, key=lambda each: (each.count("/"), each))
-    return next(iter(difflib.get_close_matches(name[:MAX_NAME], list(names), 1, least)), "")
+    return min(longer, key=lambda each: (each.count("/"), each)) if longer else nearest(name, names)
 
 
 @lru_cache(maxsize=65_536)

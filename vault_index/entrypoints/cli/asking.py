@@ -18,7 +18,7 @@ import click
 from vault_index import api, client
 from vault_index.entrypoints.cli import output
 from vault_index.errors import VaultError, WriteError
-from vault_index.text.words import nearest
+from vault_index.text.words import meant, nearest
 
 if TYPE_CHECKING:
     from vault_index.search.hit import Entry, WholeEntry
@@ -209,7 +209,7 @@ def refuse_unknown(
         asked += [("tag", composed(tag).lower()) for tag in tags]
     for kind, name in asked:
         if name not in known[kind]:
-            near = nearest(name, known[kind])
+            near = meant(name, known[kind])
             hint = f"run it again with {near}" if near else hints[kind]
             raise VaultError(f"no lesson has the {kind} {name!r}", hint)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
@@ -307,7 +308,9 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
     lessons = sorted({hit.path for hit in answer.hits if hit.kind == "lessons"})
-    sources = client.ask(api.lesson.sources(paths=lessons)) if lessons else {}
+    sources: Mapping[str, str] = {}
+    with suppress(Refusal):  # a published index has no files
+        sources = client.ask(api.lesson.sources(paths=lessons)) if lessons else {}
     for hit in answer.hits:
         # hooks leave out what is withheld, too: a secret, or orders to the agent
         if hit.shown_score >= least and not hit.withheld and is_shared(hit):
