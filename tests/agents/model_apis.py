@@ -20,11 +20,13 @@ class ModelApis(LocalServer):
     """Serves on loopback while the `with` block runs; `requests` are the bodies of all questions.
 
     `commands` are those that the model runs, one an answer, unless `command` says it from the request.
+    `subagents` are the prompts of those that Codex's model starts before.
     """
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
         self.commands: list[str] = []
+        self.subagents: list[str] = []
         self.command: Callable[[dict[str, Any]], str] = lambda _: (
             self.commands.pop(0) if self.commands else ""
         )
@@ -39,7 +41,9 @@ class ModelApis(LocalServer):
                 for ending, answer in ANSWERS.items():
                     if ending in self.path:
                         api.requests.append(body)
-                        if ending in CALLS and (command := api.command(body)):
+                        if api.subagents and ending == "/responses":
+                            answer = _codex_spawn(api.subagents.pop(0))
+                        elif ending in CALLS and (command := api.command(body)):
                             answer = CALLS[ending](command)
                         events = [json.dumps(event) for event in answer]
                         if ending == "/chat/completions":
@@ -78,8 +82,16 @@ def _gemini(part: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _codex_call(command: str) -> list[dict[str, Any]]:
+    return _codex_function({"name": "exec_command", "arguments": json.dumps({"cmd": command})})
+
+
+def _codex_spawn(prompt: str) -> list[dict[str, Any]]:
+    call = {"name": "spawn_agent", "namespace": "multi_agent_v1"}
+    return _codex_function({**call, "arguments": json.dumps({"message": prompt})})
+
+
+def _codex_function(call: dict[str, str]) -> list[dict[str, Any]]:
     id = uuid4().hex[:12]
-    call = {"name": "exec_command", "arguments": json.dumps({"cmd": command})}
     return _codex({"id": f"fc_{id}", "type": "function_call", "call_id": f"call_{id}", **call})
 
 

@@ -48,7 +48,7 @@ OWN = {
 SHARED = OWN | {"copilot": ".github/hooks/lessons.json", "opencode": ".opencode/plugins/lessons.js"}
 TIMEOUTS = {
     "claude": dict.fromkeys(EVENTS, 5) | {"SessionStart": 10},
-    "codex": {"UserPromptSubmit": 5, "SessionStart": 10},
+    "codex": {"UserPromptSubmit": 5, "SessionStart": 10, "SubagentStart": 5},
     "gemini": {"BeforeAgent": 5000, "SessionStart": 10_000, "PreCompress": 5000},  # milliseconds
     "cursor": {"beforeSubmitPrompt": 5, "sessionStart": 10},
     "copilot": {"UserPromptSubmit": 5, "SessionStart": 10},
@@ -334,7 +334,8 @@ def test_recording_ends_with_the_last_agent_that_tells_of_turns(
 ) -> None:
     install("claude", project, "--journal")
     install("codex", project, "--journal")
-    assert ours(own_world / OWN["codex"]).keys() == {"UserPromptSubmit", "SessionStart", "Stop"}
+    wired = {"UserPromptSubmit", "SessionStart", "SubagentStart", "Stop"}
+    assert ours(own_world / OWN["codex"]).keys() == wired
     recorded = own_world / "journal" / "recorded"
     uninstall("claude", project)
     assert recorded.read_text().splitlines()[-1] == "*"

@@ -27,7 +27,7 @@ from tests.support.claude_code import texts
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from tests.support.three_lessons import HEAP
-from tests.support.watchers import watched
+from tests.support.watchers import soon, watched
 from vault_index.vault import Vault
 from vault_index.watch import launch
 
@@ -147,7 +147,7 @@ def trust_hooks(codex: Path, home: Path, folder: Path) -> None:
     # what its dialog shows in place of "Unnamed hook" (issue 55, row 15)
     assert all(hook["statusMessage"].startswith("lessons: ") for hook in hooks)
     assert {hook["eventName"] for hook in hooks} == {
-        *("userPromptSubmit", "sessionStart", "stop", "postToolUse")
+        *("userPromptSubmit", "sessionStart", "subagentStart", "stop", "postToolUse")
     }
     with (home / ".codex" / "config.toml").open("a") as settings:
         for hook in hooks:
@@ -168,6 +168,47 @@ def test_codex(codex: Path, apis: ModelApis, home: Path, team: Vault) -> None:
     assert asked(apis, "thanks, looks good").count("<lessons>") == 1
     # the end of its turn was noted; those of a program that runs Codex are not a person's
     assert (home / "journal" / ".grown" / "lock").exists()
+
+
+LINE = "This team keeps 3 lessons"
+
+
+def contexts(apis: ModelApis, prompt: str) -> list[str]:
+    """Return all that the model was sent each time that a prompt was the last that it got."""
+    last = [request["input"][-1].get("content") for request in apis.requests]
+    asked = zip(apis.requests, last, strict=True)
+    return ["\n".join(texts(request)) for request, content in asked if prompt in str(content)]
+
+
+def test_codex_hears_of_the_vault_whenever_a_context_begins(
+    codex: Path, apis: ModelApis, home: Path, team: Vault
+) -> None:
+    """Issue 54, "Must show": at its start, after a compaction, after `/clear` and in a subagent."""
+    trust_hooks(codex, home, team.root)
+    task = "print the log of the nightly build"
+    with app_server(codex, home, team.root) as call:
+
+        def thread(source: str) -> str:
+            started = call("thread/start", cwd=str(team.root), sessionStartSource=source)
+            return str(started["thread"]["id"])
+
+        def hears(id: str, prompt: str) -> int:
+            typed = [{"type": "text", "text": prompt}]
+            call("turn/start", until="turn/completed", threadId=id, input=typed)
+            return asked(apis, prompt).count(LINE)
+
+        first = thread("startup")
+        assert hears(first, "print the log") == 1
+        call("thread/compact/start", until="turn/completed", threadId=first)
+        assert hears(first, "print the next log") == 1  # the line of before is gone
+        cleared = thread("clear")  # as `/clear` does
+        assert hears(cleared, "print another log") == 1
+        apis.subagents.append(task)
+        hears(cleared, "have another print it")
+        soon(lambda: len(contexts(apis, task)) == 1)
+    (of_subagent,) = contexts(apis, task)
+    assert of_subagent.count(LINE) == 1
+    assert "print another log" not in of_subagent
 
 
 CORRECTED = "No, never retry ERR_UPLOAD_409 in upload_batch(), the server has the batch already"

@@ -54,6 +54,7 @@ _CODEX = HookSettings(
         ALWAYS: [
             Hook("UserPromptSubmit", 5, says="find what the team learned about a prompt"),
             Hook("SessionStart", 10, says="find what the team learned about this project"),
+            Hook("SubagentStart", 5, says="tell a subagent how many lessons there are"),
         ],
         JOURNAL: [Hook("Stop", 5, says="note that a turn ended")],
         FAILURES: [Hook("PostToolUse", 5, "Bash", says="find a lesson on a command that failed")],
