@@ -150,7 +150,7 @@ def _index(vault: Vault) -> IndexState:
         embedder=opened.embedder,
         files=opened.files,
         bytes=sum(file.stat().st_size for file in whole if file.is_file()),
-        age_seconds=round(time.time() - manifest.written(opened.store.index)),
+        age_seconds=max(0, round(time.time() - manifest.written(opened.store.index))),
         floor=floors.whole if floors else None,
         line_floor=floors.line if floors else None,
         by_words=by_words,

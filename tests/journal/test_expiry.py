@@ -43,11 +43,12 @@ def journal(own_world: Path, text_only: None) -> Journal:
 
 
 def age(journal: Journal, days: int) -> None:
-    """Have all sessions been taken in so long ago, and one today."""
-    ago = f"UPDATE session SET written = written - {days * 86_400 * 10**9}"
-    with state.writing(journal.home) as db:
-        db.execute(ago)
-    keep(journal, "now", prompt("now", 1, "And today?", f"{day(0)}T10:00:00.000Z"))
+    """Have all sessions been taken in so long ago, one two days ago, and one today."""
+    ago = "UPDATE session SET written = written - ?"
+    for name, before in (("lately", days - 2), ("now", 2)):
+        with state.writing(journal.home) as db:
+            db.execute(ago, [before * 86_400 * 10**9])
+        keep(journal, name, prompt(name, 1, "And then?", f"{day(0)}T10:00:00.000Z"))
 
 
 def keeping(journal: Journal, days: int) -> Journal:
@@ -61,9 +62,9 @@ def test_nothing_goes_unless_the_settings_say_when(journal: Journal) -> None:
     assert forget.expire(journal).sessions == 0
     for days in (0, AGE + 10, 999_999_999):
         assert forget.expire(keeping(journal, days)).sessions == 0
-    assert len(sessions(journal)) == 4
+    assert len(sessions(journal)) == 5
     assert forget.expire(keeping(journal, AGE - 10)).sessions == 3
-    assert [*sessions(journal)] == ["now"]
+    assert [*sessions(journal)] == ["lately", "now"]
 
 
 def test_a_clock_alone_lets_nothing_go(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +79,7 @@ def test_a_command_that_writes_lets_old_sessions_go(journal: Journal, own_world:
     (own_world / "config.toml").write_text("[journal]\nretention_days = 365\n")
     done = run("lessons", "journal", "import", cwd=own_world)
     assert "note: 3 sessions older than 365 days went\n" in done.err
-    assert [*sessions(journal)] == ["now"]
+    assert [*sessions(journal)] == ["lately", "now"]
 
 
 def test_conversations_go_with_sessions(own_world: Path, make_vault: Callable[..., Vault]) -> None:
@@ -86,10 +87,11 @@ def test_conversations_go_with_sessions(own_world: Path, make_vault: Callable[..
     (own_world / "config.toml").write_text(settings)
     recording = open_vault(make_vault({}).root)
     asked = Exchange("How?", "So.")
-    conversations.add(recording, conversations.open_(recording), asked)
-    with state.writing(own_world) as db:
-        db.execute("UPDATE conversation SET at = ?", ["1970-01-01T00:00:00+00:00"])
+    for at in ("1970-01-01", day(2)):
+        conversations.add(recording, conversations.open_(recording), asked)
+        with state.writing(own_world) as db:
+            db.execute(f"UPDATE conversation SET at = '{at}T00:00:00+00:00' WHERE at > '{day(1)}'")
     went = conversations.add(recording, conversations.open_(recording), asked)
     assert went == "1 conversation older than 365 days went"
     with state.reading(own_world) as db:
-        assert db.execute("SELECT count(*) FROM conversation").fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM conversation").fetchone() == (2,)

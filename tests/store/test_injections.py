@@ -60,7 +60,7 @@ def test_a_search_without_an_answer_counts_once(tmp_path: Path) -> None:
     (home / "hook.log.old").unlink()
     assert injections.summary(home, root, ["a"]).missed == 4  # the log may go
     assert [each.time[11:] for each in injections.records(home, root)][::-1] == [
-        *("09:00:00Z", "10:00:01Z", "10:00:02Z", "12:00:00Z", "")
+        *("", "09:00:00Z", "10:00:01Z", "10:00:02Z", "12:00:00Z")
     ]
 
 

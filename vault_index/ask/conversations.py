@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import state
@@ -129,8 +129,12 @@ def _with(vault: Vault, conversation: Conversation, exchange: Exchange | None) -
 
 
 def _expire(db: sqlite3.Connection, vault: Vault) -> str:
+    """Remove what is older than the last but today's: a clock that is wrong today lets nothing go."""
     days = vault.config[JournalTable].retention_days
-    oldest = moments.days_ago(days)
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    last = "SELECT max(at) FROM conversation WHERE at < ?"
+    (at,) = db.execute(last, [yesterday]).fetchone()
+    oldest = moments.days_before(days, datetime.fromisoformat(at)) if at else None
     if oldest is None:
         return ""
     old = db.execute("DELETE FROM conversation WHERE at < ?", [oldest.isoformat()]).rowcount

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from vault_index import files
 from vault_index.embed import minilm
 from vault_index.errors import ModelError, WriteError
-from vault_index.hotpath import index_files
+from vault_index.hotpath import clock, index_files
 from vault_index.text.words import ago
 
 if TYPE_CHECKING:
@@ -320,12 +320,12 @@ def state(home: Path) -> State:
         return State(OFFLINE, variable)
     record = home / "models" / RECORD
     try:
-        seconds = time.time() - record.stat().st_mtime
+        tried = record.stat().st_mtime
         reason = record.read_text("utf-8", "replace")[:500].strip()
     except OSError:
         return State(MISSING)
-    if 0 <= seconds < RETRY_SECONDS:
-        return State(FAILED, reason, int(seconds))
+    if clock.is_near(tried, RETRY_SECONDS):
+        return State(FAILED, reason, max(0, int(time.time() - tried)))
     return State(MISSING)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from vault_index.vault import OTHER_ENDINGS, Vault, open_vault
 from vault_index.watch import launch
 from vault_index.watch.events import INSTANCES, WATCHES
 
+DAY_SECONDS = 86_400.0
 MAX_PROMPTS = 200  # the last, of which some may be in a language that the model does not know
 
 # What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
@@ -247,7 +247,7 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         is_off = agents.CLAUDE.read(place)[1].get("disableAllHooks") is True
         if is_off and claude.runs_hooks(place):
             yield Trouble("hooks", f'{place}: "disableAllHooks" is true', to_edit(place))
-    failed = injections.complaints_of(vault.root, vault.config.home, time.time() - 86_400)
+    failed = injections.complaints_of(vault.root, vault.config.home, DAY_SECONDS)
     if failed:
         times = count(len(failed), "time")
         what = f"hooks failed {times} in the last 24 hours: {failed[-1]['message']}"

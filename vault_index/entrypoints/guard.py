@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
-from vault_index.hotpath import index_files
+from vault_index.hotpath import clock, index_files
 from vault_index.model_http import is_this_machine
 
 MAX_BODY = 1024 * 1024  # bytes of a request
@@ -237,7 +237,7 @@ def is_good_code(code: str, token: str, address: str) -> bool:
     """Whether a code is for the pages of a server, and new."""
     made, _, signed = code.rpartition("-")
     is_ours = hmac.compare_digest(signed.encode(), _signed(made, token, address).encode())
-    return is_ours and time.time() - int(made.partition("-")[0]) <= CODE_SECONDS
+    return is_ours and clock.is_near(int(made.partition("-")[0]), CODE_SECONDS)
 
 
 def _signed(made: str, token: str, address: str) -> str:

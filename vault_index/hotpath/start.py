@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from vault_index.hotpath import index_files, log, protocol, spool
+from vault_index.hotpath import clock, index_files, log, protocol, spool
 
 TYPE_CHECKING = False  # typing takes 3 ms to load
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def take_lock_in(folder: int, name: str = LOCK) -> int | None:
 def is_recent(handle: int, seconds: float) -> bool:
     """Whether an open file is not empty and was written in the last `seconds`."""
     last = os.fstat(handle)
-    return bool(last.st_size) and 0 <= time.time() - last.st_mtime < seconds
+    return bool(last.st_size) and clock.is_near(last.st_mtime, seconds)
 
 
 def start_once(folder: int, words: list[str], pause: float = 0.0) -> int | None:
@@ -170,7 +170,7 @@ def _is_starting(folder: int) -> bool:
         return False
     try:
         is_free = index_files.try_lock(lock, shared=True)
-        return not is_free and -1 <= time.time() - os.fstat(lock).st_mtime < STARTING_SECONDS
+        return not is_free and clock.is_near(os.fstat(lock).st_mtime, STARTING_SECONDS)
     finally:
         os.close(lock)
 

@@ -20,7 +20,7 @@ from vault_index.text.quote import visible_line
 
 _NAME_CHARS = 16  # of a note, a hash in hexadecimal; others are half-written
 COMPLAINT_SECONDS = 7 * 86_400
-_STAMP = len("2026-03-31 12:00:00 ")
+_TIME, _STAMP = "%Y-%m-%d %H:%M:%S", len("2026-03-31 12:00:00 ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,13 @@ def complain(journal: Journal, message: str) -> None:
     """Write why something could not be captured where `complaints` finds it; a full disk loses it."""
     folder = journal.folder / spool.FOLDER
     with contextlib.suppress(OSError), ownership.opened(folder, make=True) as opened:
-        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        stamp = time.strftime(_TIME)
         line = f"{stamp} {visible_line(message)}\n"
         log.append(opened, start.LOG, line.encode("utf-8", "replace"))
 
 
 def complaints(journal: Journal) -> list[str]:
     """Return what could not be captured during the last days, each reason once, the latest last."""
-    oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - COMPLAINT_SECONDS))
     file = journal.folder / spool.FOLDER / start.LOG
     try:
         text = index_files.read(file).decode("utf-8", "replace")
@@ -120,5 +119,12 @@ def complaints(journal: Journal) -> list[str]:
         return []
     except OSError as error:
         return [unreadable(file, error).message]
-    recent = [line for line in text.splitlines() if line[:10] >= oldest and len(line) > _STAMP]
+    now = time.time()
+    first, last = (
+        time.strftime(_TIME, time.localtime(now + seconds))
+        for seconds in (-COMPLAINT_SECONDS, COMPLAINT_SECONDS)  # the clock may have been put back
+    )
+    recent = [
+        line for line in text.splitlines() if first <= line[: _STAMP - 1] <= last and line[_STAMP:]
+    ]
     return list({line[_STAMP:]: line for line in recent}.values())

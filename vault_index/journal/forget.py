@@ -36,6 +36,7 @@ _PIECE = 48  # characters of a text that are looked for in the bytes of files
 _LEAST = 16  # shorter ones are in other texts, too
 _MAX_PIECES = 2_000
 _AT_ONCE = 500  # files
+_DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +135,20 @@ def _finish_noted(journal: Journal) -> Forgotten | None:
 
 
 def expire(journal: Journal) -> Forgotten:
-    """Take out the sessions that ended, and were taken in, so many days before the latest one.
+    """Take out the sessions that ended, and were taken in, so many days before the latest but one day.
 
-    `retention_days` says how many. A clock alone lets nothing go, and an old transcript that somebody
-    imports is kept as long as a new one. Raises VaultError, WriteError.
+    `retention_days` says how many. A clock alone lets nothing go, nor does the one day on which it was
+    wrong; an old transcript that somebody imports is kept as long as a new one. Raises VaultError,
+    WriteError.
     """
     for place, _, _ in os.walk(journal.config.home):
         files.remove_left_overs(Path(place))
     days = journal.config[JournalTable].retention_days
     with state.reading(journal.home) as db:
-        (latest,) = db.execute("SELECT max(written) FROM session").fetchone()
-        oldest = max(0, min(time.time(), (latest or 0) / 1e9) - days * 86_400)
+        latest = "SELECT max(written) FROM session"
+        but_one = f"{latest} WHERE written < ({latest}) - ?"
+        (last,) = db.execute(but_one, [_DAY_SECONDS * 1e9]).fetchone()
+        oldest = max(0, min(time.time(), (last or 0) / 1e9) - days * _DAY_SECONDS)
         ended = datetime.fromtimestamp(oldest, UTC).isoformat()
         where = "WHERE written < ? AND ended < ?"
         old = archive.sessions(db, where, [int(oldest * 1e9), ended]) if days else []

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from vault_index import state
 from vault_index.features import LearnTable
+from vault_index.hotpath import clock
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
@@ -21,7 +22,7 @@ from vault_index.transcripts.moments import REFUSED, repairs
 from vault_index.vault import Vault
 
 WAIT_SECONDS = 0.3  # for another writer: a hook waits for the line
-LONG_DAYS, MANY = 7, 2  # how long so many proposals wait before a line names them
+LONG_SECONDS, MANY = 7 * 86_400, 2  # how long so many proposals wait before a line names them
 _WORDS = (
     ("failure that passed", "failures that passed"),
     ("refused call", "refused calls"),
@@ -43,7 +44,7 @@ def keep(journal: Journal, session: Session) -> None:
 
 def line(vault: Vault, folder: Path, session: str) -> str:
     """Return the line for the start of a session in a folder, once; "" for none. Raises WriteError."""
-    home, now = vault.config.home, time.time()
+    home = vault.config.home
     if not vault.config[LearnTable].nudge:
         return ""
     name = _name(projects.find_project(home, str(folder)))
@@ -57,9 +58,9 @@ def line(vault: Vault, folder: Path, session: str) -> str:
                 said = " and ".join(filter(None, (", ".join(had[:-1]), had[-1])))
                 return f"lessons: the last session here had {said}: /lessons:learn last"
         told = f"nudge {state.vault_of(vault.root)}"
-        old = review.waiting_since(vault, now - LONG_DAYS * 86_400)
-        if old >= MANY and (state.fact(home, told) or 0) < now - LONG_DAYS * 86_400:
-            state.keep_fact(home, told, now)
+        old = review.count_older(vault, LONG_SECONDS)
+        if old >= MANY and not clock.is_near(state.fact(home, told) or 0, LONG_SECONDS):
+            state.keep_fact(home, told, time.time())
             return f"lessons: {old} proposals have waited for a week: lessons review"
     return ""
 

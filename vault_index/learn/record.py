@@ -16,6 +16,7 @@ from typing import Any
 from vault_index import state
 from vault_index.config import Config
 from vault_index.features import LearnTable
+from vault_index.hotpath import clock
 from vault_index.llm.backend import Usage
 from vault_index.proposals import review
 from vault_index.vault import Vault
@@ -84,7 +85,7 @@ def _is_running(run: Run) -> bool:
         os.kill(run.pid, 0)
     except (ValueError, OSError):  # also where another user has its number now: ours has ended
         return False
-    return (datetime.now(UTC) - began).total_seconds() < MAX_SECONDS
+    return clock.is_near(began.timestamp(), MAX_SECONDS)
 
 
 def end(config: Config, run: Run) -> None:

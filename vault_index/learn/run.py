@@ -6,7 +6,6 @@ material -> significance -> entries, by a model or by rule -> gate -> proposals
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,7 +27,7 @@ from vault_index.errors import (
 )
 from vault_index.features import LearnTable
 from vault_index.files import alone, make_folder
-from vault_index.hotpath import index_files
+from vault_index.hotpath import clock, index_files
 from vault_index.journal import archive, backlog
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
@@ -498,7 +497,7 @@ def material_of(vault: Vault, caller: Caller, session: str, folder: str) -> Sess
 # `lessons status` names them.
 
 LOCK = "learn.lock"
-PATIENCE_DAYS = 2  # that a session waits for a model that is away
+PATIENCE_SECONDS = 2 * 86_400  # that a session waits for a model that is away
 
 
 Learn = Callable[[str, dict[str, Any]], tuple[str, str]]  # (root, values) -> status, trouble
@@ -525,7 +524,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
                 ended = _ended(journal, note)
                 status = _learn_from(*ended, learn, say) if ended else ""
                 done += bool(status)
-                is_old = note.at < time.time() - PATIENCE_DAYS * 86_400
+                is_old = not clock.is_near(note.at, PATIENCE_SECONDS)
                 if status not in record.LATER or is_old:
                     backlog.remove(journal, note)
     return done

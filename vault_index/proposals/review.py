@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index import check
 from vault_index.check import harmless, prompt_injection
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError
+from vault_index.hotpath import clock
 from vault_index.lesson import category, edits
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.draft import Proposal
@@ -76,11 +77,11 @@ def count(vault: Vault) -> int:
     return len(store.ids(store.folder_of(vault)))
 
 
-def waiting_since(vault: Vault, then: float) -> int:
-    """Count the proposals that nobody wrote to since a time, in seconds since 1970."""
+def count_older(vault: Vault, seconds: float) -> int:
+    """Count the proposals that nobody wrote to during the last seconds."""
     folder = store.folder_of(vault)
     files = [store.file_of(folder, id) for id in store.ids(folder)] if folder else []
-    return sum(file.lstat().st_mtime < then for file in files)
+    return sum(not clock.is_near(file.lstat().st_mtime, seconds) for file in files)
 
 
 def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:

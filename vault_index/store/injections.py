@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections import Counter
@@ -39,7 +40,7 @@ ANSWERED, SILENT = "answered", "silent"
 SAME_SECONDS = 10  # between the answers of two hooks to one prompt
 SHOWN = 5  # lessons of the most and of the never used
 WEEKS = 4  # of which use is summed up
-CLAIM_DAYS = 7  # days to remember that an event was answered
+CLAIM_SECONDS = 7 * 86_400  # to remember that an event was answered
 HOOK_SECONDS = 0.3  # to wait for another process that writes
 MAX_MS = 86_400_000.0  # of a search: a line that says more is not ours
 MAX_LOG_BYTES = 4 * log.MAX_BYTES  # a writer that has it open may go beyond its limit
@@ -269,18 +270,19 @@ def claim(home: Path, root: Path, event: Event) -> bool:
     ours = str(event.pid or os.urandom(8).hex())
     about = [*_place(root, event.session_id), name]
     holder = (
-        "SELECT owner FROM claim WHERE vault = ? AND session = ? AND event = ? AND at >= ?"
-        " ORDER BY at LIMIT 1"
+        "SELECT owner FROM claim WHERE vault = ? AND session = ? AND event = ?"
+        " AND at BETWEEN ? AND ? ORDER BY at LIMIT 1"
     )
     with state.writing(home, HOOK_SECONDS) as db:
         # a long prompt may be compacted twice
         is_once = event.prompt_id and event.hook_event_name != START
-        since = 0.0 if is_once else event.began
-        held = db.execute(holder, [*about, since]).fetchone()
+        now = time.time()
+        # one later than now was made before the clock was put back
+        period = (0.0, math.inf) if is_once else (event.began, now)
+        held = db.execute(holder, [*about, *period]).fetchone()
         if held is None:
-            now = time.time()
             db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?)", [*about, now, ours])
-            db.execute("DELETE FROM claim WHERE at < ?", [now - CLAIM_DAYS * 86_400])
+            db.execute("DELETE FROM claim WHERE abs(at - ?) > ?", [now, CLAIM_SECONDS])
     return held is None or held[0] == ours
 
 
@@ -304,7 +306,7 @@ def take_note(home: Path, root: Path, event: Event) -> Told | None:
         " ORDER BY rowid LIMIT 1"
     )
     with state.writing(home) as db:
-        db.execute("DELETE FROM note WHERE at < ?", [time.time() - NOTE_SECONDS])
+        db.execute("DELETE FROM note WHERE abs(at - ?) > ?", [time.time(), NOTE_SECONDS])
         place = [*_place(root, event.session_id), event.agent_type]
         found = db.execute(first, place).fetchone()
         if found is None:
@@ -318,16 +320,20 @@ def take_note(home: Path, root: Path, event: Event) -> Told | None:
 def records(
     home: Path, root: Path, chosen: Chosen = Chosen(), limit: int = -1, offset: int = 0
 ) -> list[Record]:
-    """Return the records that are wanted, the latest first."""
+    """Return the records that are wanted, the latest first.
+
+    Those from before the clock was put back, which are of a time to come, are the last.
+    """
     where, values = chosen.where(root)
+    values += [moment(time.time() + 1), limit, offset]
     query = (
         f"SELECT id, CASE WHEN {_TOLD} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
-        f" FROM injection i WHERE {where} ORDER BY time DESC, id DESC LIMIT ? OFFSET ?"
+        f" FROM injection i WHERE {where} ORDER BY time > ?, time DESC, id DESC LIMIT ? OFFSET ?"
     )
     of_it = "WHERE injection = ? ORDER BY place"
     found = []
     with state.reading(home) as db:
-        for id, again, *row in db.execute(query, [*values, limit, offset]).fetchall():
+        for id, again, *row in db.execute(query, values).fetchall():
             columns: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
             columns["missed"] = bool(columns["missed"])
             columns["came_again"] = None if again is None else bool(again)
@@ -442,10 +448,12 @@ def summary(home: Path, root: Path, ids: Sequence[str]) -> Summary:
     used = uses(home, root)
     last = (
         "SELECT lesson, max(time) AS last FROM given g JOIN injection i ON i.id = g.injection"
-        f" WHERE g.vault = ? AND {_LESSONS} GROUP BY lesson ORDER BY last DESC, lesson DESC LIMIT ?"
+        f" WHERE g.vault = ? AND {_LESSONS} AND time <= ?"
+        " GROUP BY lesson ORDER BY last DESC, lesson DESC LIMIT ?"
     )
+    now = moment(time.time() + 1)
     with state.reading(home) as db:
-        lately = db.execute(last, [state.vault_of(root), SHOWN]).fetchall()
+        lately = db.execute(last, [state.vault_of(root), now, SHOWN]).fetchall()
     never = [id for id in ids if id not in used]
     return Summary(
         **asdict(total(home, root)),
@@ -542,9 +550,11 @@ def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
 # The complaints of hooks: the lines of their log that are about a vault.
 
 
-def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, Any]]:
-    """Return the lines about a vault since a time (seconds since 1970), oldest first."""
-    from_then = moment(since)
+def complaints_of(root: Path, home: Path, within: float | None = None) -> list[dict[str, Any]]:
+    """Return the lines about a vault, the oldest first: all, or those of the last seconds.
+
+    A line that is as far in the future counts too: the clock may have been put back.
+    """
     found: list[dict[str, Any]] = []
     for name in (f"{HOOK_LOG}.old", HOOK_LOG):
         try:
@@ -556,8 +566,11 @@ def complaints_of(root: Path, home: Path, since: float = 0.0) -> list[dict[str, 
             found.append({"time": moment(time.time()), "event": "", "message": message})
             continue
         entries = filter(None, map(_entry, lines.split("\n")))
-        found += [each for each in entries if each["time"] >= from_then and _is_about(each, root)]
-    return found
+        found += [each for each in entries if _is_about(each, root)]
+    if within is None:
+        return found
+    first, last = (moment(time.time() + seconds) for seconds in (-within, within))
+    return [each for each in found if first <= each["time"] <= last]
 
 
 def _entry(line: str) -> dict[str, Any] | None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from vault_index import files
 from vault_index.errors import IndexStateError, unreadable
-from vault_index.hotpath import index_files
+from vault_index.hotpath import clock, index_files
 from vault_index.store import ownership
 
 SCHEMA = 14  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
@@ -263,10 +263,9 @@ def put_in_force(building: Path, *, keep_seconds: float = KEEP_OLD_SECONDS) -> N
     with files.writing(folder):
         index = _rename_to_a_free_name(building)
         files.replace_file(folder / index_files.POINTER, index.name.encode())
-        now = time.time()
         for other in folder.iterdir():
             is_old = other != index and ownership.INDEX_NAME.fullmatch(other.name)
-            if is_old and now - written(other) > keep_seconds:
+            if is_old and not clock.is_near(written(other), keep_seconds):
                 ownership.remove_tree(other)
 
 

@@ -37,10 +37,10 @@ def until(text: str) -> str:
     return _span_or_raise(text)[1].astimezone(UTC).isoformat()
 
 
-def days_ago(days: int) -> datetime | None:
-    """Return the time so many days ago, before which things may go; None for 0, where nothing does."""
+def days_before(days: int, last: datetime) -> datetime | None:
+    """Return the time so many days before the last, before which things may go; None for 0: nothing."""
     try:
-        return datetime.now(UTC) - timedelta(days=days) if days else None
+        return last - timedelta(days=days) if days else None
     except OverflowError:  # before the year 1
         return None
 
