@@ -137,3 +137,131 @@ def test_any_text_is_read(command: str, output: str) -> None:
 @given(st.text(alphabet="\x1b[]0123456789;mKabc \r\n/.:'\"<>-", max_size=300))
 def test_control_sequences_never_stay(output: str) -> None:
     assert all("\x1b" not in line and "\r" not in line for line in failure.clean(output))
+
+
+MYPY = """Exit code 1
+shop/cart.py:3: error: Incompatible return value type (got "int", expected "str")  [return-value]
+Found 1 error in 1 file (checked 1 source file)"""
+ESLINT = """Exit code 1
+
+/work/web/cart.mjs
+  1:7   error    'total' is assigned a value but never used  no-unused-vars
+
+\u2716 1 problem (1 error, 0 warnings)
+  1 error and 0 warnings potentially fixable with the `--fix` option."""
+STYLELINT = """Exit code 2
+cart.css
+  1:3   \u2716  Empty block                      block-no-empty
+
+\u2716 3 problems (3 errors, 0 warnings)
+  2 errors potentially fixable with the "--fix" option."""
+RUFF = """Exit code 1
+cart.py:1:8: F401 [*] `os` imported but unused
+Found 1 error.
+[*] 1 fixable with the `--fix` option."""
+ANSIBLE_LINT = """Exit code 2
+yaml[trailing-spaces]: Trailing spaces
+site.yml:4
+
+WARNING  Listing 1 violation(s) that are fatal
+Failed: 1 failure(s), 0 warning(s) in 1 files processed of 1 encountered. Last profile that met the
+validation criteria was 'min'."""
+CARGO = """Exit code 101
+error[E0308]: mismatched types
+ --> src/main.rs:2:18
+error: aborting due to 1 previous error
+warning: `shop` (bin "shop") generated 1 warning
+error: could not compile `shop` (bin "shop") due to 1 previous error; 1 warning emitted"""
+TSC = """Exit code 2
+src/cart.ts:3:7 - error TS2322: Type 'string' is not assignable to type 'number'.
+
+Found 1 error in src/cart.ts:3"""
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "why"),
+    [
+        ("mypy shop", MYPY, "Incompatible return value"),
+        ("npx eslint .", ESLINT, "no-unused-vars"),
+        ("npx stylelint cart.css", STYLELINT, "block-no-empty"),
+        ("ruff check", RUFF, "F401"),
+        ("ansible-lint site.yml", ANSIBLE_LINT, "trailing-spaces"),
+        ("cargo build", CARGO, "mismatched types"),
+        ("npx tsc", TSC, "TS2322"),
+    ],
+)
+def test_a_line_that_only_counts_is_no_message(command: str, output: str, why: str) -> None:
+    assert [line for line in failure.read(command, output).lines if why not in line] == []
+
+
+@pytest.mark.parametrize("line", ["Found 3 errors.", "2 problems (2 errors)", "error: 1 failure"])
+def test_a_line_that_only_counts_is_better_than_none(line: str) -> None:
+    assert failure.read("lint .", f"Exit code 1\nsrc/cart.js\n{line}").lines == (line,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error: 3 files are missing",
+        "error: cannot open 1 file",
+        "found 2 versions of react",
+        "error TS2322: 1 is not a file",
+    ],
+)
+def test_a_count_of_something_else_is_a_message(line: str) -> None:
+    assert line in failure.read("build", f"{line}\nFound 1 error in 1 file").lines
+
+
+JS = """const fs = require('fs')
+if (!fs.existsSync('config.json')) throw new Error('the config must not be missing: not found')
+module.exports = undefinedThing.x
+"""
+NODE = """/work/web/load.js:3
+module.exports = undefinedThing.x
+                 ^
+
+ReferenceError: undefinedThing is not defined
+    at Object.<anonymous> (/work/web/load.js:3:18)
+    at Module._compile (node:internal/modules/cjs/loader:1521:14)
+
+Node.js v20.20.2"""
+PY = '''"""It must not be negative: an unknown key is an unexpected error."""
+raise ValueError("invalid: not found")
+import requests
+'''
+PYTHON = """Traceback (most recent call last):
+  File "/work/api/load.py", line 3, in <module>
+ModuleNotFoundError: No module named 'requests'"""
+C = """#include <stdio.h>
+/* error: must not be missing */
+int main(void) { return y; }
+"""
+GCC = """load.c: In function 'main':
+load.c:3:25: error: 'y' undeclared (first use in this function)"""
+MAKE = """ls: cannot access '/none': No such file or directory
+make: *** [Makefile:2: all] Error 2"""
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "printed", "why"),
+    [
+        ("cat load.js; node load.js", JS, NODE, "ReferenceError: undefinedThing is not defined"),
+        ("cd web && cat load.js && node load.js", JS, NODE, "undefinedThing is not defined"),
+        ("sed -n 1,40p load.py\npython3 load.py", PY, PYTHON, "No module named 'requests'"),
+        ("head -30 load.c; gcc load.c", C, GCC, "'y' undeclared"),
+        ("cat Makefile && make", '\t@echo "error: not found"\n', MAKE, "cannot access"),
+        ("cat notes.md; node load.js", "Error: EACCES is not allowed\n", NODE, "undefinedThing"),
+    ],
+)
+def test_what_failed_is_what_the_last_part_printed(
+    command: str, shown: str, printed: str, why: str
+) -> None:
+    seen = failure.read(command, f"Exit code 1\n{shown}{printed}")
+    assert why in seen.lines[0]
+    assert len(seen.lines) == 1
+    assert shown.splitlines()[0].strip() not in seen.output
+
+
+def test_a_call_of_require_is_no_message() -> None:
+    printed = "the worker stopped\nconst fs = require('fs')"
+    assert failure.read("npm start", printed).lines == ("the worker stopped",)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
@@ -23,6 +23,8 @@ MAX_COMMAND = 200  # characters of a command in a query
 MAX_QUERY = 1500  # characters of a query: the model reads no more
 LONG_LINE = 200  # a longer one is a dump
 MIN_NAME = 8  # letters of a word that is specific by itself
+MUCH = 10  # more than a line can weigh
+MAX_ABOVE = 2  # lines of a message above the one that names its place
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
@@ -34,7 +36,7 @@ _NOISE = re.compile(
     | File[ ]".*",[ ]line[ ]\d+ | at[ ][^ ]+([ ]\(.*\)|:\d+:\d+)?$ | at[ ].*\(.*:\d+:\d+\)$
     | from[ ]\S+:\d+:in[ ]
     | \S+\.\w+:\d+:in[ ]['`][^:]*$ | goroutine[ ]\d+ | [\w./-]+\.\w+:\d+:[ ]in[ ]\S+$
-    | Traceback[ ]\(most
+    | Traceback[ ]\(most | The[ ]above[ ]exception | During[ ]handling[ ]of
     | \(Use[ ]`node | Node\.js[ ]v
     | npm[ ](?:ERR!|error)[ ](?:A[ ]complete[ ]log|\s*/|code[ ]ELIFECYCLE|errno|path|cwd)
     | npm[ ](?:warn|notice|verb) | hint: | note:[ ]run[ ]with
@@ -72,7 +74,7 @@ _MEANS = re.compile(
     | deprecated | ambiguous
     | too[ ](?:many|long|large|deep|few) | mismatch\w* | incompatible | forbidden | unauthorized
     | rejected
-    | locked | in[ ]use | not | killed | reset | unreachable | violates?|duplicate)\b""",
+    | locked | in[ ]use | not | killed | reset | unreachable | violates?|duplicate)\b(?!\()""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUMMARY = re.compile(
@@ -81,6 +83,30 @@ _SUMMARY = re.compile(
     r"|subprocess-exited|build failed|exited with|.*\bexit (?:code|status) \d+|error \d+$)",
     re.IGNORECASE,
 )
+# What a line that only counts is made of, beside numbers, names in quotes and paths: a tool closes with
+# "Found 2 errors in 1 file (checked 3 source files)", whatever it found.
+_COUNTING = frozenset(
+    """error problem warning failure issue file source violation offense hint note info information
+    diagnostic suggestion found checked failed detected inspected generated emitted reported listing
+    processed encountered skipped fixable potentially autofixable remaining fatal total and in of the
+    same a for with on to at that are is can be by due previous option fix starting m s""".split()
+)
+_QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+_SENTENCE = re.compile(r"[.!]\s")
+
+# A line of a program's source, which agents often show before they run it.
+_SOURCE = re.compile(
+    r"""(?:const|let|var|import|from|def|class|return|if|elif|else|for|while|function|func|fn|use|using
+    |package|public|private|export|raise|throw|try|except|catch|finally|with|async|await|assert|print\w*
+    |echo|set|exit|console|logger|logging|log|self|this)\b(?!:[ ])
+    | [@})\]#] | //|/\*|\*[/ ] | -[ ]\w+: | ["']{3} | ["'][\w-]+["']\s*: | </|<\w+[ >].*>$
+    | (?!\w[\w.]*:[ ]).*[;{}(,\[\\=]$ | [\w.]+\((?!\d) | [\w.]+[ ]*[-+:]?=[ ]
+    | \w+:[ ](?:true|false|\d+)$""",
+    re.VERBOSE,
+)
+_SHOWS = frozenset("cat bat head tail less more nl sed awk grep rg jq diff xxd".split())
+_FILE_ALONE = re.compile(r"[\w./\\@+-]+\.\w{1,5}")
+_FILE = re.compile(r"(?=.*[A-Za-z])[\w.+@-]{2,}")  # a name
 
 # What is another in each run. Names in quotes stay: another module has another cure.
 _URL = re.compile(r"\b[a-z][a-z+]{1,9}://[^\s'\"<>)\]]+", re.IGNORECASE)
@@ -126,6 +152,9 @@ _TEST = re.compile(r"\b(?:test_\w{3,}|Test[A-Z]\w{2,}|\w{3,}(?:_test|_spec|\.tes
 
 _SPLIT = re.compile(r"&&|\|\|?|;|\n|(?<![\d>])&(?![\d>&])")
 _BEFORE = frozenset("sudo time env command exec npx bunx uvx pipenv nohup nice timeout".split())
+_SEQUENCE = re.compile(r"&&|\|\||;|\n")
+_ENDS_MAKE = re.compile(r"make(?:\[\d+\])?: \*\*\*")
+_WRITES = re.compile(r"(?<![\d>])>|<<|\s(?:-i|--in-place)\b")
 _BESIDE = frozenset("cd tail head grep echo true fi done export set source".split())
 _NO_PROGRAM = re.compile(r"[-<>&\d]|.*=")  # an option, a redirection, a variable
 _GENERAL = frozenset(
@@ -190,7 +219,11 @@ def read(command: str, output: str) -> Failure:
     printed = [line for line in lines if not _STATUS.match(line)]
     program = program_of(command)
     one_line = " ".join(" ".join(clean(command[: 4 * MAX_COMMAND])).split())
-    return Failure(one_line, program, tuple(telling(printed, program)), tuple(printed))
+    shown = _shown_before(command)
+    if shown:
+        printed = _printed_last(printed, command, shown)
+    why = telling(printed, program, after_source=bool(shown))
+    return Failure(one_line, program, tuple(why), tuple(printed))
 
 
 def without_escapes(text: str) -> str:
@@ -224,19 +257,35 @@ def excerpt(command: str, output: str, size: int) -> str:
     return "\n".join(chain.from_iterable(runs))
 
 
-def telling(lines: Iterable[str], program: str = "") -> list[str]:
-    """Return at most `MAX_LINES` lines that say what failed, in their order."""
+def telling(lines: Iterable[str], program: str = "", *, after_source: bool = False) -> list[str]:
+    """Return at most `MAX_LINES` lines that say what failed, in their order.
+
+    The first of lines that say as much count, but the last `after_source`: a file that was shown.
+    """
     each = list(dict.fromkeys(lines))
     scored = [
-        (_weight(line, program), -place, line)
+        (_weight(line, program) - MUCH * (after_source and _is_source(line)), place, line)
         for place, line in enumerate(each)
         if any(map(str.isalpha, line)) and not _NOISE.match(line)
     ]
+    if any(words_of_line(line) for _, _, line in scored if not _only_counts(line)):
+        scored = [line for line in scored if not _only_counts(line[2])]
     if not scored:
         return [line for line in each if any(map(str.isalpha, line))][-1:]
-    best = sorted(scored, reverse=True)[:MAX_LINES]
+    first = -1 if after_source else 1
+    best = sorted(scored, key=lambda line: (-line[0], first * line[1]))[:MAX_LINES]
     chosen = [line for line in best if line[0] >= best[0][0] - 2 and line[0] > 0] or best[:1]
-    return [line for _, _, line in sorted(chosen, key=lambda line: -line[1])]
+    return [line for _, _, line in sorted(chosen, key=lambda line: line[1])]
+
+
+def _only_counts(line: str) -> bool:
+    """Whether the first sentence of a line says no more than how much was found or checked."""
+    first = _SENTENCE.split(line, maxsplit=1)[0]
+    if not any(map(str.isdigit, first)):
+        return False
+    named = _PATH.sub(" ", _QUOTED.sub(" ", first)).replace("(s)", "s")
+    words = re.findall(r"[^\W\d_]+", named.casefold())
+    return bool(words) and all(word in _COUNTING or word[:-1] in _COUNTING for word in words)
 
 
 def normalise(line: str) -> str:
@@ -264,10 +313,8 @@ def is_specific(line: str) -> bool:
 def program_of(command: str) -> str:
     """Return the program that the last part of a command runs; "" without one."""
     for part in reversed(_SPLIT.split(command[:4000])):
-        each = [word for word in part.split() if not _NO_PROGRAM.match(word)]
-        while each and each[0].rpartition("/")[2] in _BEFORE:
-            each = each[1:]
-        name = each[0].rpartition("/")[2].strip("\"'()`") if each else ""
+        each = _words_of_call(part)
+        name = _name_of_call(each)
         if not name or name in _BESIDE:
             continue
         if name in ("python", "python3") and "-m" in part.split() and len(each) > 1:
@@ -276,13 +323,71 @@ def program_of(command: str) -> str:
     return ""
 
 
+def _words_of_call(part: str) -> list[str]:
+    each = [word for word in part.split() if not _NO_PROGRAM.match(word)]
+    while each and each[0].rpartition("/")[2] in _BEFORE:
+        each = each[1:]
+    return each
+
+
+def _name_of_call(words: Sequence[str]) -> str:
+    return words[0].rpartition("/")[2].strip("\"'()`") if words else ""
+
+
+def _shown_before(command: str) -> list[str]:
+    """Return the names of the files that a command shows before its last part runs; [] for none."""
+    return [
+        name
+        for part in _SEQUENCE.split(command[:4000])[:-1]
+        if _name_of_call(_words_of_call(part.partition("|")[0])) in _SHOWS
+        and not _WRITES.search(part)
+        for name in _files_of(part)
+    ]
+
+
+def _files_of(part: str) -> list[str]:
+    words = (word.strip("\"'").rpartition("/")[2] for word in _words_of_call(part)[1:])
+    return [word for word in words if _FILE.fullmatch(word)]
+
+
+def _printed_last(lines: list[str], command: str, shown: Collection[str]) -> list[str]:
+    """Return the lines that the last part of a command printed, after those of the files it showed.
+
+    They begin with the first line that names a place in one of the files, or the program, or with what
+    stands above that within a line; where none does, with the first of the last lines that tell.
+    """
+    program = program_of(command) or "bash"
+    files = {*shown, *_files_of(_SEQUENCE.split(command[:4000])[-1])}
+    names = "|".join(map(re.escape, files))
+    place = re.compile(rf"(.*?)\b(?:{names})(?:[:(]|\", line |: line )\d")
+    begins = re.compile(rf"Traceback \(most|{re.escape(program)}: ")
+    for at, line in enumerate(lines):
+        if _ENDS_MAKE.match(line):
+            continue
+        if begins.match(line):
+            return lines[at:]
+        if named := place.match(line):
+            is_within = " " in named[1]
+            above = lines[max(0, at - MAX_ABOVE) : at] if is_within else []
+            ends = [number for number, each in enumerate(above, start=1) if _is_source(each)]
+            return lines[at - len(above) + max(ends, default=0) :]
+    why = telling(lines, program, after_source=True)
+    return lines[min(map(lines.index, why), default=0) :]
+
+
+def _is_source(line: str) -> bool:
+    return bool(_SOURCE.match(line))
+
+
 def _weight(line: str, program: str) -> float:
     text = re.sub(r"^E {2,}", "", line)
     weight = 2.0 * bool(_NAME.search(text)) + 2 * bool(_SAYS.search(text))
     weight += 1.5 * bool(_MEANS.search(text)) + line.startswith("E  ")
     if program and text.startswith((f"{program}:", f"bash: {program}:")):
         weight += 1
-    return weight - 3 * bool(_SUMMARY.match(text)) - 0.5 * (len(text) > LONG_LINE)
+    weight -= 3 * bool(_SUMMARY.match(text)) + 0.5 * (len(text) > LONG_LINE)
+    is_place = not words_of_line(line) or _FILE_ALONE.fullmatch(line)
+    return weight or -float(bool(is_place))
 
 
 def _stands_in(wanted: str, line: str) -> bool:
