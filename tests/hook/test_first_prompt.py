@@ -24,11 +24,13 @@ from tests.support.given import records
 from tests.support.three_lessons import FILES, HEAP
 from tests.support.watchers import soon, status, watchers_of
 from vault_index import api, client
+from vault_index.entrypoints import background
 from vault_index.entrypoints.hook.client import autostart
 from vault_index.hotpath import protocol, start
-from vault_index.store import ownership
+from vault_index.store import manifest, ownership
 from vault_index.vault import Vault
-from vault_index.watch import launch
+from vault_index.watch import launch, vault_watch
+from vault_index.watch.current import SharedEmbedder
 
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
 OLD = 600  # seconds: no watcher takes so long to start
@@ -171,8 +173,47 @@ def test_a_vault_without_lessons_has_an_index_at_once(
 ) -> None:
     vault = make_vault()
     assert Hook(vault, AUTOSTART, hook_event_name="SessionStart", source="startup").answer() == ""
-    soon(lambda: status(vault)["lessons"] == 0, seconds=launch.INDEX_PAUSE_SECONDS)
+    soon(lambda: status(vault).get("lessons") == 0, seconds=launch.INDEX_PAUSE_SECONDS)
     launch.stop()
+
+
+def test_the_watcher_of_a_vault_without_an_index_waits_for_the_end_of_the_hook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Issue 54, "Must show": both at once on busy cores answered no first prompt of a clone."""
+    assert start.watch_words("/v", has_index=True) == ["--vault", "/v", "watch"]
+    words = start.watch_words("/v", has_index=False)
+    assert words == ["--vault", "/v", "watch", start.AFTER, str(os.getpid())]
+    steps: list[str] = []
+    parents = iter([os.getpid(), os.getpid(), 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(time, "sleep", lambda _: steps.append("wait"))
+
+    def starts(_seconds: int, _work: object) -> int:
+        steps.append("start")
+        return 0
+
+    monkeypatch.setattr(background, "_run", starts)
+    assert background.main([*words, "--lock", "3"]) == 0
+    assert steps == ["wait", "wait", "start"]
+
+
+@pytest.mark.slow
+def test_a_watcher_loads_the_model_when_there_is_an_index(
+    make_vault: Callable[..., Vault], text_only: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, loaded = make_vault(FILES), list[bool]()
+
+    def warm_up(vault: Vault, _first: object = None) -> None:
+        loaded.append(manifest.current(vault.index_dir) is not None)
+
+    monkeypatch.setattr(vault_watch, "warm_up", warm_up)
+    watch = vault_watch.VaultWatch(vault.root, lambda _: None, SharedEmbedder(), wanted=True)
+    watch.start()
+    soon(lambda: loaded)
+    watch.end("the test is over")
+    assert watch.ended.wait(60)
+    assert loaded == [True]
 
 
 @pytest.mark.slow

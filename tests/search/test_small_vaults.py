@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import MakeVault, lesson_text
-from vault_index.index import reconcile
+from vault_index import check
+from vault_index.index import diff, reconcile
 from vault_index.recall import select
 from vault_index.search import query
 from vault_index.search.hit import Query
@@ -49,6 +50,23 @@ def test_by_words_alone_it_needs_two_of_the_prompt(without_model: Vault) -> None
     assert_quiet(without_model)
     found = query.run(without_model, Query(OTHERS[0])).hits
     assert [hit.lesson_id for hit in found] == ["ops/vpn"]  # a search still finds it
+
+
+def test_only_what_may_come_is_checked_where_there_is_no_index(
+    without_model: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To check a file takes a fifth of a hook's processor time."""
+    checked: list[str] = []
+
+    def withheld_by(_vault: Vault, path: str, _data: bytes) -> check.Withheld:
+        checked.append(path)
+        return check.Withheld("")
+
+    monkeypatch.setattr(diff, "withheld_by", withheld_by)
+    for prompt, files in ((OWN[0], 1), (OTHERS[0], 0)):
+        checked.clear()
+        select.from_files(without_model, prompt)
+        assert len(checked) == files
 
 
 def test_without_an_index_too(without_model: Vault) -> None:

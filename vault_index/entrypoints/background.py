@@ -1,6 +1,7 @@
 """The processes that run beside what people type, with no command line loaded: click takes its time.
 
-python -m vault_index --vault ROOT watch --lock DESCRIPTOR   the watcher, as a hook starts it
+python -m vault_index --vault ROOT watch --lock DESCRIPTOR   the watcher, as a hook starts it;
+                         `watch --after PROCESS --lock ...`  once that process, its parent, has ended
 python -m vault_index --vault ROOT serve PORT --lock DESCRIPTOR   `lessons serve --background`
 python -m vault_index journal-take --lock DESCRIPTOR         transcripts grew: capture them
 
@@ -29,6 +30,7 @@ HANG_SECONDS = 60  # of the watcher's start
 CAPTURE_SECONDS = 1800
 LEARN_SECONDS = 3600  # a small model is slow, and nobody waits
 SETTLE_SECONDS = 1.0  # an agent writes the end of a turn after its hook began
+CALLER_SECONDS, POLL_SECONDS = 2.0, 0.02  # the deadline of a hook; of whether it has ended
 PRIORITY = 10  # of a capture: lower than what people wait for
 
 Say = Callable[[str], None]
@@ -36,6 +38,9 @@ Say = Callable[[str], None]
 
 def main(words: list[str]) -> int | None:
     """Run the process that the words name and return its exit status; None for a command."""
+    if len(words) == 7 and words[2] == "watch" and words[3] == start.AFTER:
+        _wait_for(int(words[4]))
+        del words[3:5]
     if len(words) == 5 and words[0] == "--vault" and words[2:4] == ["watch", "--lock"]:
         gc.disable()  # looking through what is loaded, which stays, takes a tenth of the start
         return _run(HANG_SECONDS, lambda: _watch_on(words))
@@ -65,6 +70,13 @@ def _run(seconds: int, work: Callable[[], None]) -> int:
         _say(f"error: {bug.line(error)}")
         return 1
     return 0
+
+
+def _wait_for(caller: int) -> None:
+    """Wait until the process that started this one has ended, as a hook soon does."""
+    until = time.monotonic() + CALLER_SECONDS
+    while os.getppid() == caller and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
 
 
 def _watch_on(words: list[str]) -> None:

@@ -24,6 +24,7 @@ VAULT_LOCK = "watch.lock"  # in a `.vault_index`: one process watches a vault
 RESTART_SECONDS = 3  # a watcher that dies at once is not started with each prompt
 STARTING_SECONDS = 15  # a watcher that does not listen by then is hung; no hook waits for it
 POLL_SECONDS = 0.02
+AFTER = "--after"  # of the watcher: the process that it waits for
 POLLS = 5  # for the socket, between two checks that the watcher still runs
 
 # variables that an agent or git sets for its own children only
@@ -50,7 +51,7 @@ def ask(
     except OSError:
         return None
     try:
-        if not _is_starting(folder) and not _start(root, folder, autostart):
+        if not _is_starting(folder) and not _start(root, folder, autostart, has_index):
             return None
         if not has_index:  # there is nothing to ask yet: the files answer
             return None
@@ -65,6 +66,16 @@ def ask(
         return None
     finally:
         os.close(folder)
+
+
+def watch_words(root: str, *, has_index: bool) -> list[str]:
+    """Return the words that start the watcher of a vault.
+
+    Without an index the hook answers from the files, and the watcher waits for its end: on two busy
+    cores both at once would be late.
+    """
+    after = [] if has_index else [AFTER, str(os.getpid())]
+    return ["--vault", root, "watch", *after]
 
 
 def take_lock_in(folder: int, name: str = LOCK) -> int | None:
@@ -147,7 +158,7 @@ def note_pid(lock: int, pid: int) -> None:
     os.pwrite(lock, str(pid).encode(), 0)
 
 
-def _start(root: str, folder: int, autostart: Callable[[str], bool]) -> bool:
+def _start(root: str, folder: int, autostart: Callable[[str], bool], has_index: bool) -> bool:
     """Start a watcher if hooks may. Whether one is starting now. Raises SettingsError."""
     settings = f"{root}/{index_files.FOLDER}/{index_files.SETTINGS}"
     of_user = f"{index_files.home_folder(os.environ)}/config.toml"
@@ -156,7 +167,7 @@ def _start(root: str, folder: int, autostart: Callable[[str], bool]) -> bool:
     if (is_named or any(map(_mentions_it, (settings, of_user)))) and not autostart(settings):
         return False
     try:
-        pid = start_once(folder, ["--vault", root, "watch"], RESTART_SECONDS)
+        pid = start_once(folder, watch_words(root, has_index=has_index), RESTART_SECONDS)
     except OSError:  # a read-only vault has no watcher
         return False
     return _is_starting(folder) if pid is None else bool(pid)  # None: another hook was quicker

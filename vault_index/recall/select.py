@@ -79,15 +79,13 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     if reason := chatter.why_skipped(prompt):
         return Injection("", silent=reason)
     config = vault.config
-    every, files = unindexed.find(vault, prompt, config.prompt_lessons + len(given))
-    floors = floor.by_words(files)
-    least = floors.whole
-    trusted = [hit for hit in allowed.only_trusted(vault, every) if hit.is_above(least)]
-    hits = allowed.only_right(vault, trusted)
+    room = config.prompt_lessons + len(given)
+    found = unindexed.find(vault, prompt, room, lambda files: floor.by_words(files).whole)
+    hits = allowed.only_right(vault, allowed.only_trusted(vault, found.hits))
     wanted = _Wanted(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else silence.HAD if hits else silence.NOTHING
-    injection = Injection("", fresh, floor=least, silent=silent, near=next(iter(every), None))
+    injection = Injection("", fresh, floor=found.floor, silent=silent, near=found.near)
     return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers)
 
 

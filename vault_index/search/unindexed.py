@@ -10,9 +10,9 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -92,10 +92,20 @@ PARSED = 4  # files for each hit that is wanted: some of them hold several lesso
 _TAUGHT = ("fires_on", "silent_on")
 
 
-def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
-    """Return the best lessons for a prompt, at most `k`, and how many files there are.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best `hits` above the `floor`; `near` is the first of all, whatever its score."""
 
-    Files that are not read in time are left out, and so are those that hooks leave out.
+    hits: list[Hit]
+    floor: float
+    near: Hit | None
+
+
+def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) -> Found:
+    """Return at most `k` lessons for a prompt; `floor_of` is the floor for so many files.
+
+    Files that are not read in time are left out, and so are those that hooks leave out: only what is
+    above the floor is checked, since that takes half of the time.
     """
     stems = list(dict.fromkeys(map(stem_of, searched_words(prompt))))
     own_words = words_of(prompt)
@@ -135,7 +145,9 @@ def find(vault: Vault, prompt: str, k: int) -> tuple[list[Hit], int]:
         path = hit.path.partition("/")[2]
         return not diff.withheld_by(vault, path, data[path]).why
 
-    return list(islice(filter(is_usable, hits), k)), len(data)
+    least = floor_of(len(data))
+    above = (hit for hit in hits if hit.is_above(least))
+    return Found(list(islice(filter(is_usable, above), k)), least, next(iter(hits), None))
 
 
 def _read(vault: Vault) -> Iterator[tuple[str, bytes]]:

@@ -48,15 +48,16 @@ def take_lock() -> int | None:
         return start.take_lock_in(handle)
 
 
-def open_in_background(vault: Vault) -> bool:
+def open_in_background(vault: Vault, *, after_caller: bool = False) -> bool:
     """Have the watcher open a vault, started if need be. Whether a start or the opening began here.
 
-    Raises WriteError where no lock can be taken.
+    With `after_caller` a watcher that starts waits until this process has ended. Raises WriteError where
+    no lock can be taken.
     """
     with files.writing(vault.index_dir):
         ownership.claim(vault.index_dir)
     with _opened() as handle:
-        words = ["--vault", str(vault.root), "watch"]
+        words = start.watch_words(str(vault.root), has_index=not after_caller)
         pid = start.start_once(handle, words, start.RESTART_SECONDS)
     if pid is not None:
         return bool(pid)

@@ -68,6 +68,7 @@ class VaultWatch:
         self._asked = 0  # questions at the last look
         self._tried_to_measure = ""  # the embedder whose floors are measured, or could not be
         self._failed_at = 0.0
+        self._is_warm = False  # the model and the tables are loaded
         self._stop = ""
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
 
@@ -124,11 +125,13 @@ class VaultWatch:
         beside = self._progress, self.events
         self._current = CurrentVault(self.root, self._say, self._embedder, *beside)
         self._state = schedule.started(time.monotonic())
-        if not self._current.has_index():  # the files answer meanwhile, without the model
-            self.ready.set()
-        with contextlib.suppress(VaultError):  # there may be no index yet
-            warm_up(self._current.vault, lambda: self._pass(full=False))
-        self.ready.set()
+        if self._current.has_index():
+            self._is_warm = True
+            try:
+                warm_up(self._current.vault, lambda: self._pass(full=False))
+            except VaultError:  # it may be damaged
+                self._is_warm = False
+        self.ready.set()  # without an index the files answer, and nothing else needs the processor
 
     def _watch(self) -> str:
         """Reindex on save; return the reason for the end."""
@@ -261,7 +264,10 @@ class VaultWatch:
                 return Passed(Outcome.BUSY)
             if stats.pending or stats.unbuilt:
                 return Passed(Outcome.TOO_MUCH)
-            if stats.wrote:  # before a question waits for it; the old version is free then
+            if not self._is_warm:
+                warm_up(vault)
+                self._is_warm = True
+            elif stats.wrote:  # before a question waits for it; the old version is free then
                 load_tables(vault)
             unmeasured = full and self._wants_floors(vault)
             return Passed(Outcome.DONE, wrote=stats.wrote, unmeasured=unmeasured)

@@ -37,12 +37,13 @@ def answer(
         vault = open_vault(root)
     except NoVaultError:  # removed a moment ago
         return None
-    if may_start and vault.config.watch.autostart:
-        with contextlib.suppress(WriteError):  # a read-only vault has no watcher
-            launch.open_in_background(vault)  # for the next prompt
     why, asked = NO_INDEX, Event.of(event)
     try:
-        if manifest.current(vault.index_dir) is None:  # no model loads: the files are searched
+        has_index = manifest.current(vault.index_dir) is not None
+        if may_start and vault.config.watch.autostart:
+            with contextlib.suppress(WriteError):  # a read-only vault has no watcher
+                launch.open_in_background(vault, after_caller=not has_index)  # for the next prompt
+        if not has_index:  # no model loads: the files are searched
             _index_in_background(vault)
         elif _is_searchable(vault, asked, text_only):
             ms = 1000 * (time.monotonic() - began)
