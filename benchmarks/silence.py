@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--half", action="store_true")
     parser.add_argument("--lessons", nargs="*", type=int, default=[])
     parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2, 3])
+    parser.add_argument("--prompts", action="store_true", help="with those of prompts.jsonl")
     parser.add_argument("--kinds", default="", help="only kinds of prompts that begin like this")
     options = parser.parse_args()
     heads = " ".join(f"{head:>11}" for head in ("right", "on subject", "foreign", "near"))
@@ -53,7 +54,8 @@ def main() -> None:
         for size in sizes:
             found: dict[str, list[Kinds]] = defaultdict(list)
             for seed in seeds:
-                for file, kinds in measured(folder, seed, options.half, size, options.kinds):
+                more = options.prompts
+                for file, kinds in measured(folder, seed, options.half, size, options.kinds, more):
                     found[file].append(kinds)
             for file, each in found.items():
                 part = f"{size} of " if size else "half of " if options.half else ""
@@ -66,7 +68,7 @@ def _say(line: str) -> None:
 
 
 def measured(
-    folder: Path, seed: int, half: bool, size: int | None, begins: str
+    folder: Path, seed: int, half: bool, size: int | None, begins: str, with_prompts: bool
 ) -> Iterator[tuple[str, Kinds]]:
     """Yield what each file of labelled prompts gets from a part of a folder's lessons."""
     every = [values for _, values in evaluate.read_lines(folder / "lessons.jsonl")]
@@ -80,6 +82,8 @@ def measured(
     with tempfile.TemporaryDirectory(prefix="lessons-silence-") as scratch:
         init(Path(scratch))
         vault = open_vault(scratch)
+        own = prompts_of(folder) if with_prompts else {}
+        kept = [lesson | own.get(str(lesson["id"]), {}) for lesson in kept]
         add.from_json_lines(vault, list(enumerate(kept, start=1)))
         reconcile.sync(vault)
         vault.open_index().store.load(warm=True)
@@ -90,6 +94,14 @@ def measured(
                     kind, got = outcome(vault, values, there)
                     kinds[kind].append(got)
             yield file, kinds
+
+
+def prompts_of(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """Return the prompts and lines of output that somebody wrote for each lesson, by its id."""
+    return {
+        str(each["id"]): {"prompts": each["prompts"], "fires_on_error": each.get("errors") or []}
+        for _, each in evaluate.read_lines(folder / "prompts.jsonl")
+    }
 
 
 def part(
