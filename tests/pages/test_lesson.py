@@ -192,7 +192,7 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         page.get_by_role("link", name="Edit").click()
         page.get_by_label("Tags").fill("node\nci")
         page.get_by_label("Confidence").select_option("4")
-        page.get_by_label("Comes at prompts such as").fill("the build dies")
+        page.get_by_label("Comes whatever it scores at").fill("the build dies")
         page.get_by_label("Comes at the first edit").fill("migrations/**")
         assert barriers(page, axe) == []
         page.get_by_role("button", name="Save").click()

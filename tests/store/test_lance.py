@@ -19,7 +19,7 @@ from tests.store.tables import DIMENSION, WORDS, connect, some_rows
 from tests.support.commands import run
 from tests.support.places import REPO
 from vault_index.errors import IndexStateError
-from vault_index.store.filters import any_of, below
+from vault_index.store.filters import LEVELS, any_of, below
 from vault_index.store.lance import COMPACT_AFTER, LanceTable, Table, matrix
 from vault_index.store.reader import Reader
 from vault_index.store.schema import (
@@ -27,7 +27,6 @@ from vault_index.store.schema import (
     FULL_TEXT,
     IDENTIFIERS,
     LESSONS,
-    LEVELS,
     SKILLS,
     Schema,
 )

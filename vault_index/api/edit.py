@@ -40,6 +40,7 @@ def add_lesson(
     tags: Sequence[str] = (),
     type: str = "",
     applies_to: Sequence[str] = (),
+    prompts: Sequence[str] = (),
     fires_on: Sequence[str] = (),
     silent_on: Sequence[str] = (),
     fires_on_error: Sequence[str] = (),
@@ -58,7 +59,7 @@ def add_lesson(
 
     written = add.write(
         vault, _bytes(text), title=title, categories=categories, type=type, tags=tags,
-        applies_to=applies_to, fires_on=fires_on, silent_on=silent_on,
+        applies_to=applies_to, prompts=prompts, fires_on=fires_on, silent_on=silent_on,
         fires_on_error=fires_on_error, confidence=confidence,
         first=commit_first if commit else None,
     )  # fmt: skip

@@ -22,7 +22,7 @@ GIANT_CHARS = 20_000  # some 5,000 tokens, of which an agent gets 600
 TYPO_LETTERS = 4  # shorter names are often one letter apart: ack and awk
 
 _LISTS = (
-    *("categories", "tags", "fires_on", "silent_on"),
+    *("categories", "tags", "prompts", "fires_on", "silent_on"),
     *("fires_on_error", "silent_on_error", "applies_to", "anchors", "harmless"),
 )
 _DATES = ("created", "confirmed")

@@ -110,6 +110,7 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
             raise VaultError(f"line {number}: not a lesson", "write id, title, text and category")
         keys = {"id": values["id"], "title": values.get("title") or name}
         keys["categories"] = [values["category"]] if values.get("category") else None
+        keys |= {name: values.get(name) for name in ("prompts", "fires_on_error")}
         data = edits.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
         path = vault.lessons_dir / f"{name}.md"
         files.refuse_links(path.parent, vault.root)

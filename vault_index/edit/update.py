@@ -38,6 +38,7 @@ class Changes(TypedDict, total=False):
     confidence: int | None
     categories: Sequence[str] | None
     source: str | None
+    prompts: Sequence[str] | None
     fires_on: Sequence[str] | None
     silent_on: Sequence[str] | None
     fires_on_error: Sequence[str] | None

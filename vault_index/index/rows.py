@@ -1,4 +1,4 @@
-"""A lesson as rows of the index: one per passage and taught prompt, and what of a row is embedded."""
+"""A lesson as rows of the index: one per passage and prompt, and what of a row is embedded."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import Lesson, moment
+from vault_index.store.filters import ANSWERS
 from vault_index.store.schema import LessonRow
 from vault_index.text.words import apart
 
@@ -32,8 +33,9 @@ EMBED_CHARS = 4000  # of a passage: no embedder here reads more
 
 MAX_FIELD_CHARS = 1000  # of a title and the like: each piece of a long lesson repeats them
 LONG_WHOLE = -1  # the position of a whole that also has pieces
-TAUGHT_PLACE = -2  # the position of a taught prompt: it is no part of the text
+TAUGHT_PLACE = -2  # the position of a prompt: it is no part of the text
 FIRES, SILENT = "fires", "silent"  # what a taught prompt says of its lesson
+ASKS = "asks"  # of a prompt that it answers, which does not act by itself
 _WORD = re.compile(r"\w+")
 _POLITE = frozenset("please pls plz kindly can could would you the a an now just".split())
 MAX_TAUGHT = 64  # prompts of each kind that a lesson is searched by
@@ -65,6 +67,7 @@ def of_lesson(
         filed_by=AUTHOR if declared else FOLDER if branch else NOBODY,
         tags=list(lesson.tags),
         aliases=[alias[:MAX_FIELD_CHARS] for alias in lesson.aliases][:MAX_TAUGHT],
+        prompts=_taught(lesson.prompts),
         fires_on=list(lesson.fires_on),
         silent_on=list(lesson.silent_on),
         fires_on_error=list(lesson.fires_on_error)[:MAX_TAUGHT],
@@ -80,22 +83,28 @@ def of_lesson(
         file_hash=file_hash,
         withheld=withheld,
     )
-    cut = [
-        LessonRow(
+    made = [*_rows_of_passages(lesson, shared), *_rows_of_prompts(lesson, shared)]
+    filed = declared or [branch or category.UNCATEGORIZED]
+    return [with_categories(row, filed) for row in made]
+
+
+def _rows_of_passages(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
+    return [
+        shared
+        | LessonRow(
             id=f"{lesson.id}@{number}",
             text=text,
             content_hash=hash_of(*_titles(shared), text),
             is_whole=number == 0,
             taught="",
-            **shared,
         )
         for number, text in enumerate(passages.cut(lesson.text))
     ]
-    cut += _rows_of_prompts(lesson, shared)
-    return [with_categories(row, declared or [branch or category.UNCATEGORIZED]) for row in cut]
 
 
 def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
+    acting = {hash_of_prompt(prompt) for prompt in lesson.fires_on}
+    asks = [each for each in answers_of(shared) if hash_of_prompt(each) not in acting]
     return [
         shared
         | LessonRow(
@@ -105,7 +114,7 @@ def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
             is_whole=False,
             taught=kind,
         )
-        for kind, prompts in ((FIRES, lesson.fires_on), (SILENT, lesson.silent_on))
+        for kind, prompts in ((FIRES, lesson.fires_on), (SILENT, lesson.silent_on), (ASKS, asks))
         for number, prompt in enumerate(_taught(prompts))
     ]
 
@@ -157,7 +166,7 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
     """Return a copy of a row with other categories, in all columns that depend on them."""
     first, second, third, fourth = category.levels(filed)
     names = [" ".join([*filed, *row["tags"]]), *row["aliases"], *_titles(row), row["title"]]
-    heading = "\n".join([*filter(None, names), row["text"]])
+    heading = "\n".join([*filter(None, names), row["text"], *answers_of(row)])
     return row | LessonRow(
         categories=list(filed),
         category_l0=first,
@@ -173,6 +182,12 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
 def names_of(row: Mapping[str, Any]) -> str:
     """Return the names of a lesson, a line each: its title, its aliases and its tags."""
     return "\n".join([row["title"], *(row["aliases"] or ()), *(row["tags"] or ())])
+
+
+def answers_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a lesson answers: its prompts, and the prompts and lines that it fires on."""
+    lists = (row[name] or () for name in ANSWERS)
+    return tuple(dict.fromkeys(text for each in lists for text in each[:MAX_TAUGHT]))
 
 
 def _titles(row: LessonRow) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import files
 from vault_index.errors import VaultError
-from vault_index.index.rows import names_of
+from vault_index.index.rows import answers_of, names_of
 from vault_index.lesson import category
 from vault_index.store import filters, ownership
 from vault_index.text import failure, foreign
@@ -90,8 +90,10 @@ def _names(row: Mapping[str, Any]) -> str:
 
 def count(table: Table) -> Words:
     """Count the words of the lessons in a table."""
-    rows = list(table.rows(("title", "aliases", "tags", "categories", "text"), filters.WHOLE))
-    counted = _count(words_of(_names(row), row["text"]) for row in rows)
+    columns = ("title", "aliases", "tags", "categories", "text", *filters.ANSWERS)
+    rows = list(table.rows(columns, filters.WHOLE))
+    texts = ("\n".join([row["text"], *answers_of(row)]) for row in rows)
+    counted = _count(words_of(_names(row), text) for row, text in zip(rows, texts, strict=True))
     prompts, failures = foreign.prompts(), foreign.failures()
     said = (
         (word for line in each.lines for word in failure.words_of_line(line)) for each in failures

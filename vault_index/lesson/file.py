@@ -43,7 +43,7 @@ _LINE_END = re.compile(r"(?<!\r)\r++(?:\n|\Z)")
 _BOUNDARY = re.compile(r"-{3,}\s*")
 OWN_KEYS = (  # that a section may have of its own
     *("categories", "category", "tags", "aliases", "type"),
-    *("fires_on", "silent_on", "fires_on_error", "silent_on_error"),
+    *("prompts", "fires_on", "silent_on", "fires_on_error", "silent_on_error"),
 )
 KEYS = frozenset(  # of frontmatter, and `name` and `description` of a skill
     (*OWN_KEYS, *"id title confidence created confirmed source applies_to anchors harmless".split())

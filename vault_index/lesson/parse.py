@@ -48,6 +48,7 @@ class Lesson:
     confidence: int = DEFAULT_CONFIDENCE
     created: datetime | None = None
     source: str = ""
+    prompts: tuple[str, ...] = ()  # that it answers
     fires_on: tuple[str, ...] = ()
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()
@@ -167,7 +168,8 @@ _OWNABLE: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("categories", "tags"), words),
     "type": _one_line,
     "aliases": _texts,
-    **dict.fromkeys(("fires_on", "silent_on", "fires_on_error", "silent_on_error"), _texts),
+    **dict.fromkeys(("prompts", "fires_on", "silent_on"), _texts),
+    **dict.fromkeys(("fires_on_error", "silent_on_error"), _texts),
 }
 
 

@@ -198,7 +198,7 @@ def _evidence(hit: Hit) -> dict[str, Any]:
 
 _SCORES = (
     *("score", "cosine", "full_text", "exact", "no_reason", "taught", "taught_prompt"),
-    *("lead", "common", "as_line"),
+    *("prompt", "prompted", "lead", "common", "as_line"),
 )
 
 

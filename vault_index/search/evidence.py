@@ -63,7 +63,7 @@ def weigh(
     found = {hit.lesson_id: hit for hit in hits}
 
     def stems(id: str) -> frozenset[str]:  # of most hits nobody asks
-        return _stems_of(found[id].names, found[id].text)
+        return _stems_of(found[id].names, found[id].own_words)
 
     ranked = sorted(scores, key=lambda id: -scores[id])
     beyond = scores[ranked[-1]] if len(hits) >= MANY else 0.0 if text_only else FEW

@@ -199,20 +199,22 @@ class Message:
         self.total = sum(self._weights.values())
 
     def coverage(self, hit: Hit) -> float:
-        words = {*words_of(hit.title, hit.text)}
+        words = {*words_of(hit.title, hit.own_words)}
         own = sum(value for word, value in self._rarity.items() if word in words)
         return own / (sum(self._rarity.values()) or 1.0)
 
     def rare_words(self, hit: Hit) -> float:
-        words = {*words_of(hit.title, hit.text)}
+        words = {*words_of(hit.title, hit.own_words)}
         return sum(value for word, value in self._weights.items() if word in words)
 
     def command_run(self, hit: Hit) -> float:
-        return min(MAX_RUN, longest_run(self._command, words_of(hit.title, hit.text), self._runs))
+        return min(
+            MAX_RUN, longest_run(self._command, words_of(hit.title, hit.own_words), self._runs)
+        )
 
     def output_run(self, hit: Hit) -> float:
         """Return the weight of the heaviest run that a line of output shares with a lesson."""
-        text, best = words_of(hit.title, hit.text), 0.0
+        text, best = words_of(hit.title, hit.own_words), 0.0
         there = set(text)
         for line in map(failure.words_of_line, self._output):
             own = there.intersection(line)
@@ -244,7 +246,7 @@ def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, flo
 
 
 def _names(known: Words, failed: Failure, hit: Hit) -> bool:
-    text = words_of(hit.title, hit.text)
+    text = words_of(hit.title, hit.own_words)
     if failed.tests & set(text):
         return True
     for line in filter(failure.is_specific, failed.lines):

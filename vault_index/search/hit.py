@@ -14,7 +14,7 @@ from typing import Any
 from vault_index.errors import VaultError
 from vault_index.lesson import category
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
-from vault_index.store.filters import EVERYTHING, Filter
+from vault_index.store.filters import ANSWERS, EVERYTHING, Filter
 from vault_index.text.blocks import composed
 
 # What to search for, and how: declared here once, for Python, the command line and every door.
@@ -112,6 +112,8 @@ class Hit:
     no_reason: float = 0.0
     taught: float = 0.0
     taught_prompt: str = ""
+    prompt: str = ""  # that it answers, where it is nearer to the query than the text
+    prompted: float = 0.0  # what that adds to the cosine; not in the JSON
     kind: str = "lessons"  # lessons | skills
     document: str = ""  # the title of what the lesson is a part of; its own if of nothing
     link: str = ""
@@ -121,6 +123,7 @@ class Hit:
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
     weighted: tuple[float, ...] = ()  # the terms of `query.order`, if they ordered it
     aliases: tuple[str, ...] = ()  # other titles; not in the JSON
+    answers: tuple[str, ...] = ()  # its prompts, and what it fires on; not in the JSON
     anchors: tuple[str, ...] = ()  # the code that it is about; not in the JSON
     changed: str = ""  # the code that it is about, where that changed since it was confirmed
     lead: float | None = None  # how far it stands out from the next five; None: not compared
@@ -138,6 +141,11 @@ class Hit:
         return "\n".join(
             [self.title, *self.aliases, *self.tags, category.words_of(self.categories)]
         )
+
+    @property
+    def own_words(self) -> str:
+        """The text with the prompts that it answers."""
+        return "\n".join([self.text, *self.answers])
 
     @property
     def base(self) -> float:
@@ -212,6 +220,7 @@ class Hit:
                 values[name] = value.isoformat()
         weighted = [round(term, 4) for term in self.weighted]
         more = {"trigger": self.trigger, "changed": self.changed, "weighted": weighted}
+        more |= {"prompt": self.prompt}
         return values | {name: value for name, value in more.items() if value}
 
     @classmethod
@@ -226,6 +235,7 @@ class Hit:
             tags=tuple(row["tags"] or ()),
             aliases=tuple(row["aliases"] or ()),
             anchors=tuple(row["anchors"] or ()),
+            answers=tuple(text for name in ANSWERS for text in row[name] or ()),
             position=row["position"] or 0,
             score=cosine + full_text,
             cosine=cosine,
@@ -334,6 +344,7 @@ class WholeEntry(Entry):
     fires_on_error: tuple[str, ...] = ()
     silent_on_error: tuple[str, ...] = ()
     applies_to: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()  # that it answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +388,10 @@ def percent_of(score: float) -> int:
     return max(0, min(99, round(100 * score)))
 
 
-NOT_IN_JSON = "lesson_id file_hash suggestible weighted aliases anchors changed".split()
+NOT_IN_JSON = (
+    *"lesson_id file_hash suggestible weighted aliases answers".split(),
+    *"prompt prompted anchors changed".split(),
+)
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in NOT_IN_JSON]
 _AS_IN_LESSON = "lesson_id path confidence created_at updated_at".split()
 _AS_IN_SKILL = "path text file_hash withheld suggestible".split()

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vault_index.index.rows import FIRES, LONG_WHOLE, SILENT, hash_of_prompt, names_of
+from vault_index.index.rows import ASKS, FIRES, LONG_WHOLE, SILENT, hash_of_prompt, names_of
 from vault_index.index.skills import NOT_FOR, prompt_kind
 from vault_index.lesson import identifiers
 from vault_index.lesson.identifiers import Mark
@@ -66,6 +66,16 @@ FULL_TEXT_WEIGHT = 0.01  # of LanceDB's _score
 # prompts of other projects 21% with 17 to 32 words got a lesson, 55% with up to 64, 100% with over 128.
 SUMMED_WORDS = 16
 PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of lessons
+# Of the cosine of a prompt that a lesson answers. Prompts are like each other by their form, and the best
+# of several is higher by chance. Halves of 133 command pages, with prompts by an agent that saw the pages
+# alone, and with a half of the tasks as prompts for the other half: the right one first, whole or a line;
+# and of what no page answers a share gets one whole, or a line:
+#
+#              by an agent                     a half of the tasks
+#     none     .69, .38/.66; .11/.35           .68, .37/.67; .09/.36
+#     .85      .75, .43/.70; .12/.38           .77, .49/.75; .11/.39
+#     1        .75, .47/.73; .13/.45           .79, .51/.77; .11/.47
+ANSWERED_WEIGHT = 0.85
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
 
 
@@ -143,7 +153,7 @@ def candidates(
 
     words = look_up(table, query, where) if exact else Exact()
     weight = weight_of(query) if exact else FULL_TEXT_WEIGHT
-    rows, shown, acting = _evidence(table, query, vector, where, words, weight)
+    rows, shown, asked, acting = _evidence(table, query, vector, where, words, weight)
     has_pieces = table.schema.has_pieces
     score = rows.cosine + rows.text
     for whole, (cosine, _) in acting.fires.items():
@@ -162,7 +172,8 @@ def candidates(
             taken = with_texts(table, taken, query)
         hit_of = Hit.of_lesson if has_pieces else _skill
         own = zip(taken, rows.cosine[places].tolist(), rows.text[places].tolist(), strict=True)
-        return _told(table, [hit_of(*each) for each in own], places, acting, words)
+        told = _told(table, [hit_of(*each) for each in own], places, acting, words)
+        return _with_prompts(table, told, places, asked)
 
     hits = _nearest_sections(made(order.tolist()))
     # equal ones by id, so that the order is fixed
@@ -178,8 +189,8 @@ def _evidence(
     where: str | None,
     words: Exact,
     weight: float,
-) -> tuple[Evidence, np.ndarray, Taught]:
-    """Return the evidence for lessons, the place that each shows, and the taught prompts that act."""
+) -> tuple[Evidence, np.ndarray, Asked, Taught]:
+    """Return the evidence for lessons, the place that each shows, and the prompts that count and act."""
     import numpy as np
 
     has_pieces, acting = table.schema.has_pieces, Taught()
@@ -188,10 +199,34 @@ def _evidence(
     also = [*words.rows, *acting.fires, *acting.silent]
     rows = gather(table, query, vector, table.mask(where), also=also, weight=weight)
     if not has_pieces or vector is None:
-        return rows, np.arange(len(rows.inside)), acting
+        count = len(rows.inside)
+        return rows, np.arange(count), Asked(np.full(count, -1), np.zeros(count)), acting
     inside = np.flatnonzero(rows.inside)
     acting = _acting(table.families, inside, rows.cosine[inside])
-    return *_with_pieces(rows, table.families), acting
+    rows, shown = _with_pieces(rows, table.families)
+    rows, asked = _with_answered(rows, table.families)
+    return rows, shown, asked, acting
+
+
+def _with_answered(rows: Evidence, family: Families) -> tuple[Evidence, Asked]:
+    """Count the prompts that lessons answer as their own: the best of them, where it is nearer."""
+    import numpy as np
+
+    count = len(rows.inside)
+    asked = Asked(np.full(count, -1), np.zeros(count))
+    is_answered = (family.taught == ASKS) | (family.taught == FIRES)
+    if not is_answered.any():
+        return rows, asked
+    prompts, wholes = family.places[is_answered], family.wholes[is_answered]
+    order = np.argsort(rows.cosine[prompts])  # the nearest is written last
+    prompts, wholes = prompts[order], wholes[order]
+    nearest = np.full(count, -np.inf)
+    nearest[wholes] = ANSWERED_WEIGHT * rows.cosine[prompts]
+    asked.prompts[wholes] = prompts
+    is_nearer = nearest > rows.cosine
+    asked.prompts[~is_nearer] = -1
+    asked.more[is_nearer] = (nearest - rows.cosine)[is_nearer]
+    return replace(rows, cosine=np.maximum(rows.cosine, nearest)), asked
 
 
 def _with_pieces(rows: Evidence, family: Families) -> tuple[Evidence, np.ndarray]:
@@ -246,6 +281,16 @@ def _told(
     return scored
 
 
+def _with_prompts(table: Reader, hits: list[Hit], places: list[int], asked: Asked) -> list[Hit]:
+    """Return the hits of lessons at these places with the prompt of theirs that counts."""
+    prompts, more = asked.prompts[places].tolist(), asked.more[places].tolist()
+    texts = iter(table.take([prompt for prompt in prompts if prompt >= 0]))
+    return [
+        replace(hit, prompt=next(texts)["text"], prompted=cosine) if prompt >= 0 else hit
+        for hit, prompt, cosine in zip(hits, prompts, more, strict=True)
+    ]
+
+
 def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
     kind = prompt_kind(row["id"])
     hit = Hit.of_skill(row, cosine * (PROMPT_WEIGHT if kind else 1), full_text)
@@ -258,6 +303,14 @@ def _skill(row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
 # words in common do not help.
 NEAR = 0.70
 SAME = 0.01  # cosines that differ by less are equal: silence wins
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The prompt of each lesson that counts for a query, and what it adds to the lesson's cosine."""
+
+    prompts: np.ndarray  # int64[n], its place; -1 where the lesson's text is nearer
+    more: np.ndarray  # float[n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +335,7 @@ def _acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Taug
     family = families.places.searchsorted(places[close]).tolist()
     for row, at in zip(close.tolist(), family, strict=True):
         kind, whole = str(families.taught[at]), int(families.wholes[at])
-        if kind:
+        if kind in nearest:
             prompt = float(cosines[row]), int(places[row])
             nearest[kind][whole] = max(prompt, nearest[kind].get(whole, prompt))
     fires, silent = nearest[FIRES], nearest[SILENT]
@@ -304,17 +357,27 @@ def _equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np
 
 
 def _nearest_sections(hits: Iterable[Hit]) -> list[Hit]:
-    """Return hits so that a prompt in the frontmatter of several sections fires the best of them."""
-    every = list(hits)
-    best: dict[tuple[str, str], Hit] = {}
-    for hit in sorted(every, key=lambda hit: hit.score):
-        best[hit.path, hit.taught_prompt] = hit
+    """Return hits so that a prompt in the frontmatter of several sections is that of the best of them."""
+    every = sorted(hits, key=lambda hit: hit.score)
+    firing = {(hit.path, hit.taught_prompt): hit.lesson_id for hit in every}
+    asking = {(hit.path, hit.prompt): hit.lesson_id for hit in every}
     return [
-        hit
-        if not hit.taught or best[hit.path, hit.taught_prompt] is hit
-        else replace(hit, score=hit.score - hit.taught, taught=0.0, taught_prompt="")
+        _with_own_prompts(
+            hit,
+            fires=firing[hit.path, hit.taught_prompt] == hit.lesson_id,
+            asks=asking[hit.path, hit.prompt] == hit.lesson_id,
+        )
         for hit in every
     ]
+
+
+def _with_own_prompts(hit: Hit, *, fires: bool, asks: bool) -> Hit:
+    if hit.taught and not fires:
+        hit = replace(hit, score=hit.score - hit.taught, taught=0.0, taught_prompt="")
+    if hit.prompt and not asks:
+        score, cosine = hit.score - hit.prompted, hit.cosine - hit.prompted
+        hit = replace(hit, score=score, cosine=cosine, prompt="", prompted=0.0)
+    return hit
 
 
 # What exact words of a query say: an identifier, flag, path or quoted phrase in few lessons.

@@ -73,7 +73,7 @@ def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
     `lessons` are the vault's.
     """
     own, text = (
-        {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.names} {hit.text}")
+        {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.names} {hit.own_words}")
     )
     having, every = _in_prompts()
     shared = (own & text) - _SAYS_NOTHING

@@ -13,6 +13,8 @@ from vault_index.lesson.category import MAX_DEPTH, CategoryPath
 from vault_index.text.blocks import composed
 
 WHOLE = "is_whole"  # the row of a whole lesson, and none of its pieces
+LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
+ANSWERS = ("prompts", "fires_on", "fires_on_error")  # columns: what a lesson answers
 PASSAGES = "taught = ''"  # the rows of wholes and pieces, and none of taught prompts
 FOR_AGENTS = "withheld = ''"
 TAUGHT_ERRORS = "(fires_on_error[1] IS NOT NULL OR silent_on_error[1] IS NOT NULL)"
@@ -84,8 +86,6 @@ def all_of(*conditions: str | None) -> str | None:
 
 def below(categories: Iterable[CategoryPath]) -> str:
     """Return the condition for rows in any of these categories or below them."""
-    from vault_index.store.schema import LEVELS  # most searches are of all lessons
-
     tests = []
     for category in categories:
         depth = category.count("/")

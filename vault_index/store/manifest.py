@@ -31,7 +31,7 @@ from vault_index.errors import IndexStateError, unreadable
 from vault_index.hotpath import clock, index_files
 from vault_index.store import ownership
 
-SCHEMA = 14  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
+SCHEMA = 15  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 
 NO_EMBEDDER = "none"

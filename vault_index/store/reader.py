@@ -54,7 +54,7 @@ class Families(NamedTuple):
 
     places: np.ndarray  # int64[n], sorted
     wholes: np.ndarray  # int64[n], the place of the whole of each
-    taught: np.ndarray  # str[n]: fires | silent for a taught prompt, "" for a piece
+    taught: np.ndarray  # str[n]: fires | silent | asks for a prompt, "" for a piece
 
 
 def once(make: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], T]:
@@ -156,7 +156,7 @@ class Reader(Table):
 
     @cached_property
     def families(self) -> Families:
-        """The rows that are pieces of long lessons or taught prompts, and the whole of each."""
+        """The rows that are pieces of long lessons or prompts, and the whole of each."""
         import numpy as np
 
         rows = self.scan(FAMILY_COLUMNS, ids=True)

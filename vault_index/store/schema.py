@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from vault_index.lesson.category import MAX_DEPTH
+from vault_index.store.filters import ANSWERS, LEVELS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,6 @@ IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
 FULL_TEXT = "fulltext"
 RECIPE = "title .25 + prose"  # how vectors of lessons are made: in names under which they are kept
 Hash = int  # of 64 bits
-LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 
 
 class LessonRow(TypedDict, total=False):
@@ -39,9 +38,9 @@ class LessonRow(TypedDict, total=False):
     text: str
     fulltext: str  # "" for the pieces of a long lesson: its whole has their words
     identifiers: str  # "" for pieces, too
-    is_whole: bool  # False for a piece of a long lesson and for a taught prompt
+    is_whole: bool  # False for a piece of a long lesson and for a prompt
     position: int  # among the passages of the file; -1 for a whole with pieces, -2 for a prompt
-    taught: str  # of a taught prompt, which is in `text`: fires | silent; "" for a passage
+    taught: str  # of a prompt, which is in `text`: fires | silent | asks; "" for a passage
     filed_by: str  # author | folder | classifier | nobody
     categories: list[str]
     category_l0: list[str]
@@ -50,6 +49,7 @@ class LessonRow(TypedDict, total=False):
     category_l3: list[str]
     tags: list[str]
     aliases: list[str]  # other titles
+    prompts: list[str]  # that it answers
     fires_on: list[str]
     silent_on: list[str]
     fires_on_error: list[str]
@@ -188,7 +188,7 @@ LESSONS = Schema(
     shown=(
         *"id lesson_id path title document link text is_whole categories tags aliases".split(),
         *"position type confidence created_at updated_at author file_hash withheld".split(),
-        *("filed_by", "anchors"),
+        *("filed_by", "anchors", *ANSWERS),
     ),
     has_pieces=True,
 )

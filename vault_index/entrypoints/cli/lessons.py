@@ -41,6 +41,9 @@ def _head(command: Any) -> Any:
         options.lesson_type("", default=""),
         click.option("--confidence", type=click.IntRange(1, 5), help="How sure it is, 1 to 5."),
         click.option(
+            "--prompts", multiple=True, metavar="PROMPT", help="It answers this; repeatable."
+        ),
+        click.option(
             "--fires-on", multiple=True, metavar="PROMPT", help="It comes here; repeatable."
         ),
         click.option(

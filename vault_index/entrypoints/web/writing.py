@@ -22,7 +22,7 @@ from vault_index.entrypoints.web.vault_client import Client
 from vault_index.lesson.parse import TYPES
 
 TEXTS = ("title", "text", "type")  # of a new lesson
-LISTS = ("categories", "tags", "fires_on", "silent_on", "fires_on_error", "applies_to")
+LISTS = ("categories", "tags", "prompts", "fires_on", "silent_on", "fires_on_error", "applies_to")
 MAX_LINES = 100  # of a field
 FORM = f"{PRIVATE}/form"
 
@@ -46,6 +46,7 @@ class FormBody(BaseModel):
     confidence: Annotated[int, Field(ge=0, le=5)] | None = None
     categories: Lines | None = None
     tags: Lines | None = None
+    prompts: Lines | None = None
     fires_on: Lines | None = None
     silent_on: Lines | None = None
     fires_on_error: Lines | None = None

@@ -44,6 +44,7 @@ def without_quotes(phrases: Sequence[str]) -> str:
 def evidence(hit: Hit) -> str:
     """Return the terms of a hit's score in one line."""
     terms = " + ".join(f"{name} {parts_of(term)}" for name, term in hit.terms)
+    terms += f' by the prompt "{visible_line(hit.prompt)}"' if hit.prompt else ""
     parts = f"{parts_of(hit.score)} = {terms}"
     if hit.evidence:
         why = " + ".join(f"{name} {parts_of(term)}" for name, term in hit.evidence)
