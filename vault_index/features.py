@@ -98,6 +98,7 @@ class Feature:
     at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
     at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
     nudge: str = ""  # (vault, folder, session) -> a line for the person at a session's start, or ""
+    at_init: str = ""  # (folder): a vault was made there, or was there
     watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, questions, answer
     at_full_pass: str = ""  # (vault) -> whether it has more to do: the watcher is quiet
     agent: str = ""  # an agent that can be wired up
@@ -212,6 +213,9 @@ FEATURES = (
         "",
         table="vaults",
         settings=VaultsTable,
+        at_init="entrypoints.cli.sharing:offer_others",
+        state="share.packages:state",
+        lines="entrypoints.words.status:other_vaults",
         at_full_pass="watch.current:take_in_above",
         commands=(("This machine", "sharing", "vaults"),),
     ),

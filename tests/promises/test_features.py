@@ -111,9 +111,11 @@ def test_the_rest_lives_without_a_feature(tmp_path: Path) -> None:
 
 
 def test_what_a_feature_names_is_there() -> None:
-    places = "agent watch at_project at_prompt at_start at_full_pass nudge state lines checks tools"
+    places = (
+        "agent watch at_project at_prompt at_start at_full_pass at_init nudge state lines checks"
+    )
     for feature in FEATURES:
-        named_once = [getattr(feature, place) for place in places.split()]
+        named_once = [getattr(feature, place) for place in (*places.split(), "tools")]
         for named in filter(None, [*named_once, *feature.routes]):
             module, _, name = named.partition(":")
             assert hasattr(import_module(f"vault_index.{module}"), name), named

@@ -205,10 +205,10 @@ def around(folder: str) -> str | None:
     """
     here = os.path.abspath(folder)
     while True:
-        if _is_vault(f"{here}/{FOLDER}"):
+        if is_vault(f"{here}/{FOLDER}"):
             return here
         above, name = os.path.split(here)
-        if name == FOLDER and _is_vault(here):
+        if name == FOLDER and is_vault(here):
             return above
         if above == here:
             return None
@@ -220,7 +220,8 @@ def home_folder(environ: Mapping[str, str]) -> str:
     return os.path.expanduser(environ.get("LESSONS_HOME") or "~/.lessons")
 
 
-def _is_vault(folder: str) -> bool:
+def is_vault(folder: str) -> bool:
+    """Whether a folder `lessons` is that of a vault. Raises OSError if a disk does not answer."""
     found = _found(f"{folder}/{SETTINGS}")
     return found is not None and found.st_mode & _TYPE == _PLAIN and not os.path.islink(folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -39,6 +40,41 @@ def sync_command() -> options.Answers:
     if done.uncommitted:
         files_left = count(done.uncommitted, "uncommitted file")
         output.say(f"not shared: {files_left}; git add lessons && git commit, then lessons sync")
+
+
+def offer_others(folder: Path) -> None:
+    """Say that vaults around a new one, or folders that no vault takes, are not searched.
+
+    At a terminal it asks whether prompts search the vaults around it.
+    """
+    from vault_index.entrypoints.words import status
+    from vault_index.features import VaultsTable
+    from vault_index.share import packages
+    from vault_index.vault import open_vault
+
+    vault = open_vault(folder)
+    if taken_by_none := packages.in_no_vault(vault.root):
+        asking.note(
+            f"note: in no vault: {status.in_no_vault([str(each) for each in taken_by_none])}"
+        )
+    outer = [str(root) for root in packages.unsearched(vault)]
+    if not outer:
+        return
+    named = vault.config[VaultsTable].above
+    command = status.above_command(outer, named)
+    what = f"{' and '.join(outer)}: lessons from there come here no longer"
+    if not asking.is_typed():
+        asking.note(f"note: {what}; to search both, in all your vaults: {command}")
+        return
+    asking.note(f"{what}.")
+    if not output.confirm("search both, here and in all your vaults?", default=True):
+        asking.note(f"no; later: {command}")
+        return
+    from vault_index.edit import settings
+
+    file = vault.config.home / "config.toml"
+    settings.write(file, "vaults.above", json.dumps([*outer, *named], ensure_ascii=False))
+    output.say(f"{file}: vaults.above = {', '.join(outer)}")
 
 
 @options.command("vaults", "lessons vaults --json")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index import api, native
+from vault_index import api, features, native
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
 from vault_index.hotpath import index_files
@@ -42,6 +42,8 @@ def init_command(path: Path | None) -> None:
     if git_set.chain:
         asking.note(f"note: {git_set.chain}")
     output.say(f"{folder} is a vault")
+    for offer in features.adding("at_init"):
+        offer(folder)
     if made.is_foreign:
         install.offer_languages()
     install.offer_recording(folder)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import features
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from vault_index.config import Setting
     from vault_index.entrypoints.doctor import Hooks
     from vault_index.git import Worktree
+    from vault_index.share import packages
     from vault_index.status import IndexState, Report
     from vault_index.store.injections import Summary, Week
 
 MAX_NAMES = 5  # of settings, in a line
+MAX_FOLDERS = 3  # that no vault takes, in a line
 
 
 def lines(state: Report, watcher: Mapping[str, Any] | None, hooks: Hooks) -> Iterator[str]:
@@ -98,6 +102,31 @@ def _used(injected: Summary) -> Iterator[str]:
     if injected.never_used:
         some = ", ".join(injected.some_never_used[:3])
         yield f"never used {count(injected.never_used, 'lesson')}, such as {some}"
+
+
+def above_command(around: Sequence[str], named: Sequence[str] = ()) -> str:
+    """Return the command by which prompts search vaults as well, besides those that are named."""
+    value = json.dumps([*around, *named], ensure_ascii=False)
+    return f"lessons config set vaults.above {shlex.quote(value)}"
+
+
+def other_vaults(part: packages.StatusPart) -> Iterator[str]:
+    """Yield the vaults around one that it does not search, and the lessons that no vault takes."""
+    if part.vaults_around:
+        how = above_command(part.vaults_around, part.vaults_above)
+        yield f"around     {' and '.join(part.vaults_around)}, not searched here; to change it: {how}"
+    if part.in_no_vault:
+        yield f"no vault   {in_no_vault(part.in_no_vault)}"
+
+
+def in_no_vault(folders: Sequence[str]) -> str:
+    """Return which folders with lessons no vault takes, and the command that makes one a vault."""
+    from vault_index.check.finding import from_here
+
+    names = [f"{from_here(Path(folder))}/" for folder in folders]
+    more = f" and {len(names) - MAX_FOLDERS} more" if len(names) > MAX_FOLDERS else ""
+    first = shlex.quote(from_here(Path(folders[0]).parent))
+    return f"{', '.join(names[:MAX_FOLDERS])}{more}; to make one there: lessons init {first}"
 
 
 def _asked(week: Week, before: Week) -> str:
