@@ -98,7 +98,7 @@ def an_entry(**changes: Any) -> dict[str, Any]:
         "tags": ["login", "redirect"],
         "category": "",
         "confidence": 4,
-        "fires_on": ["After signing in the parameters of the address are gone"],
+        "prompts": ["After signing in the parameters of the address are gone"],
         "quotes": ["AssertionError: /home != /home?next=cart 1 failed"],
     }
     return {**entry, **changes}

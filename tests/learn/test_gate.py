@@ -18,7 +18,7 @@ from vault_index.learn.gate import Admitted, Context
 from vault_index.learn.material import COMMITS, Entry
 from vault_index.proposals import draft
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
-from vault_index.proposals.similarity import Outlook
+from vault_index.proposals.similarity import Found, Outlook
 from vault_index.search.hit import WholeEntry
 from vault_index.store import injections
 from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
@@ -57,7 +57,7 @@ def test_a_good_entry_is_kept_with_its_evidence() -> None:
     proposal = kept(entry_of())
     assert proposal.title == "after_login() must pass the query string on"
     assert proposal.quotes == ("AssertionError: /home != /home?next=cart 1 failed",)
-    assert proposal.fires_on == ("After signing in the parameters of the address are gone",)
+    assert proposal.prompts == ("After signing in the parameters of the address are gone",)
     assert proposal.fires_on_error == ()  # a test's own assertion is no key
     assert (proposal.type, proposal.confidence, proposal.is_draft) == ("bug_fix", 4, False)
     material = a_material()
@@ -126,22 +126,30 @@ def test_of_several_quotes_those_stay_that_were_sent_labels_and_breaks_aside() -
 
 def test_no_prompt_of_the_session_is_kept_and_none_is_needed() -> None:
     copied = ["the login redirect loses the query string", "Why is my cart empty after I sign in?"]
-    admitted = gate.admit(entry_of(fires_on=copied), around())
+    admitted = gate.admit(entry_of(prompts=copied), around())
     assert isinstance(admitted, Admitted)
-    assert admitted.proposal.fires_on == (copied[1],)
+    assert admitted.proposal.prompts == (copied[1],)
     assert admitted.left_out == [(copied[0], gate.COPIED)]
     short = a_material(moments=(Moment(PERSON, "fix it"), *a_material().moments[1:]))
-    assert kept(entry_of(fires_on=[]), around(material=short))
+    assert kept(entry_of(prompts=[]), around(material=short))
 
 
-def test_prompts_that_do_not_do_what_they_are_for_are_left_out_with_a_word() -> None:
-    one, two = "The cart is empty after a login", "Bake bread at home"
-    outlook = [Outlook(prompt, None, prompt == one) for prompt in (one, two)]
+def test_a_prompt_stays_unless_it_is_anothers_or_says_nothing() -> None:
+    own, needed, another = (
+        *("The cart is empty after a login", "My basket of wares was lost", "Bake bread at home"),
+    )
+    outlook = [Outlook(own, None, True), Outlook(needed, None, False)]
+    outlook.append(Outlook(another, Found("bread", "Bread", 0.6, True), False, "bread"))
     lessons = answers(compare=NOT_COMPARED, outlook=outlook)
-    admitted = gate.admit(entry_of(fires_on=[one, two]), around(lessons=lessons))
+    short, chatter = "empty cart", "yes please go ahead with it"
+    entry = entry_of(prompts=[own, needed, another, short, chatter])
+    admitted = gate.admit(entry, around(lessons=lessons))
     assert isinstance(admitted, Admitted)
-    assert admitted.proposal.fires_on == (one,)
-    assert admitted.left_out == [(two, gate.FINDS_NOT)]
+    assert admitted.proposal.prompts == (own, needed)
+    assert admitted.proposal.fires_on == ()
+    assert admitted.left_out == [
+        *((another, gate.OTHER), (short, gate.SHORT), (chatter, gate.CHATTER))
+    ]
 
 
 def test_a_line_that_a_failure_printed_finds_it_whether_it_passed_later_or_not() -> None:

@@ -114,7 +114,7 @@ def test_a_card_is_the_same_whether_the_agent_or_a_model_wrote_its_entry(
         explanation = "\n\n".join(filter(None, (rest, each["cause"])))
         more = {"explanation": explanation, "problem": each["problem"], "quotes": each["quotes"]}
         as_models.append(an_entry(title=each["title"], summary=summary, confidence=3, tags=[],
-                                  fires_on=[], when="", when_not="", **more))  # fmt: skip
+                                  prompts=[], when="", when_not="", **more))  # fmt: skip
     model = ScriptedModel.that_says(*as_models)
     monkeypatch.setattr(llm, "open_model", lambda *_: model)
     write(own_world / "config.toml", '[learn]\nmodel = "ollama:small"\n')

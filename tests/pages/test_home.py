@@ -203,6 +203,22 @@ def test_merging_shows_the_diff_and_then_changes_the_lesson(
 
 
 @pytest.mark.browser
+def test_a_prompt_of_a_proposal_is_struck_on_the_page(
+    browser: Browser, served: Serving, shown: ShownVault
+) -> None:
+    id = shown.propose("Struck", KEY, prompts=("who rotates the key", "what is the wind"))
+    with visiting(browser, served) as visit:
+        page = visit.go(f"/#{id}")
+        page.keyboard.press("o")
+        page.get_by_text("Everything else").click()
+        page.locator("dd", has_text="what is the wind").get_by_role("button").click()
+        page.get_by_text("struck: what is the wind").wait_for()
+    (waiting,) = [e for e in shown.run("review", "list", "--json").json if e["id"] == id]
+    assert waiting["prompts"] == ["who rotates the key"]
+    shown.run("review", "reject", id)
+
+
+@pytest.mark.browser
 def test_a_proposal_is_edited_and_one_that_was_decided_elsewhere_stays_with_a_word(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:

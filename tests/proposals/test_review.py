@@ -57,6 +57,7 @@ def learned(vault: Vault, title: str = "Rotate the key", text: str = TEXT, **mor
     return str(proposed["id"])
 
 
+KEYLESS = "signature check failed for the package"
 ADDED = "- Set a limit in Docker, too."
 
 
@@ -84,7 +85,7 @@ def test_a_reviewer_sees_the_evidence_the_nearest_and_what_prompts_find(team: Va
     (card,) = ask(team, api.proposal.cards(id=id))
     assert (card["why"], card["quotes"]) == ("failed, then passed", [QUOTE])
     assert card["nearest"][:2] == ["ops/heap", "Raise the heap"]
-    (prompt,) = card["prompts"]
+    (prompt,) = card["outlook"]
     assert prompt["now"]["id"] == "ops/heap"
     assert not prompt["finds"], "the lesson that is there says as much"
     assert "proposal:" not in card["source"]
@@ -427,6 +428,26 @@ def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     ):
         proposal = draft.create("Sign releases again", text, quotes=quotes, session=session)
         assert review.propose(team, proposal)["status"] == status, (text, session, quotes)
+
+
+def test_prompts_and_lines_are_struck_one_by_one_the_rest_of_the_file_stays(team: Vault) -> None:
+    id = learned(team, prompts=("how do I sign it", "who has the key"), fires_on_error=(KEYLESS,))
+    before = ask(team, api.proposal.cards(id=id))[0]["source"]
+    card = ask(team, api.proposal.strike(id=id, text="who has the key"))
+    assert (card["prompts"], card["fires_on_error"]) == (["how do I sign it"], [KEYLESS])
+    assert ask(team, api.proposal.strike(id=id, text=KEYLESS))["fires_on_error"] == []
+    after = ask(team, api.proposal.cards(id=id))[0]["source"]
+    gone = set(before.splitlines()) - set(after.splitlines())
+    assert all("prompts" in line or KEYLESS in line for line in gone)
+    with pytest.raises(VaultError, match="has no prompt"):
+        ask(team, api.proposal.strike(id=id, text="who has the key"))
+
+
+def test_the_only_prompt_of_a_change_is_not_struck_but_rejected(team: Vault) -> None:
+    change = {"changes": "ops/heap", "only_prompts": True, "fires_on": [], "category_path": ""}
+    id = learned(team, "Raise the heap", "What it answers.", prompts=("one for all",), **change)
+    with pytest.raises(VaultError, match="no other prompt"):
+        ask(team, api.proposal.strike(id=id, text="one for all"))
 
 
 # a lesson that was there and did not come

@@ -75,6 +75,14 @@ def test_each_key_does_what_it_says(team: Vault, tmp_path: Path) -> None:
     ]
 
 
+def test_a_prompt_is_struck_by_its_number_and_the_others_are_accepted(team: Vault) -> None:
+    learned(team, prompts=("how do I sign a package", "what is the wind"), fires_on=[])
+    code, shown = reviewed(team, "p", ("strikes one", "2"), "a")
+    assert code == 0, shown
+    assert "struck: what is the wind" in shown
+    assert lesson(team, "ops/rotate-the-key.md").prompts == ("how do I sign a package",)
+
+
 def test_a_whole_session_at_once(team: Vault) -> None:
     learned(team, session="0123abcd")
     learned(team, "Other", "Of another session.", session="4567abcd")

@@ -284,7 +284,7 @@ def lessons_by(ask: Callable[[Question[Any]], Any]) -> Lessons:
         show=lambda name: ask(api.lesson.show(name=name)),
         compare=lambda proposal: ask(api.proposal.compare(proposal=proposal)),
         outlook=lambda proposal: (
-            ask(api.proposal.preview(card=api.proposal.card_of(proposal))).prompts
+            ask(api.proposal.preview(card=api.proposal.card_of(proposal))).outlook
         ),
     )
 

@@ -44,7 +44,7 @@ class Card(Proposal):
     speaker: str = ""
     same: Like | None = None
     nearest: Like | None = None
-    prompts: tuple[Outlook, ...] = ()
+    outlook: tuple[Outlook, ...] = ()  # of its prompts
     suggested: str = ""
     why_suggested: str = ""
     target: Target | None = None
@@ -150,6 +150,13 @@ def accept(
 
 
 @command
+def strike(vault: Vault, caller: Caller, id: str, text: str) -> Card:
+    """Take a prompt or a line of output out of a proposal: the proposal."""
+    del caller
+    return card_of(review.strike(vault, id, text))
+
+
+@command
 def reject(vault: Vault, caller: Caller, id: str) -> Named:
     """Take a proposal away for good; one with the same quote or prompt is recognised."""
     proposal = review.find(vault, id, broken=True)
@@ -218,7 +225,7 @@ def preview(vault: Vault, card: Card) -> Card:
         same=(*compared.same, 1.0) if compared.same else None,
         near=compared.near,
         nearest=compared.nearest,
-        prompts=tuple(similarity.outlook(vault, lesson, card.fires_on, changes)),
+        outlook=tuple(similarity.outlook(vault, lesson, [*card.fires_on, *card.prompts], changes)),
     )
     if filed or changes or card.same:
         return card

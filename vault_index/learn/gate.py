@@ -45,6 +45,7 @@ CONFIDENCE = (1, 5)
 MAX_TEXT_CHARS = 6_000
 MAX_LINE_CHARS = 500  # of a failure
 MAX_QUOTES, MAX_PROMPTS, MAX_ERROR_LINES = 3, 3, 2
+MIN_PROMPT_WORDS = 3
 MAX_TAGS, MAX_TAG_CHARS = 8, 40  # also of each part of a category
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
@@ -69,7 +70,9 @@ REJECTED = "it was rejected before"
 ABSENT = "the vault had the lesson, and it did not come"
 # why a prompt is left out
 COPIED = "it is of this session"
-FINDS_NOT = "it would not find the lesson"
+CHATTER = "it asks for nothing"
+SHORT = "it has under three words"
+OTHER = "another lesson answers it"
 # rules of warnings on a card
 ORDER, LIKE = "order", "like"
 _BREAK = re.compile(
@@ -77,7 +80,7 @@ _BREAK = re.compile(
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
 )
 # of an entry that its proposal has, too
-_CARRIED = ("type", "confidence", "fires_on_error", "applies_to", "quotes")
+_CARRIED = ("type", "confidence", "prompts", "fires_on_error", "applies_to", "quotes")
 _ITEM = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
 _CODE_BLOCK = re.compile(r"(?ms)^(```|~~~).*?^\1[^\n]*$")
 
@@ -193,7 +196,8 @@ def _proven(entry: Entry, context: Context) -> Entry:
     return replace(
         entry,
         quotes=tuple(quotes[:MAX_QUOTES]),
-        fires_on=tuple(evidence.prompts(entry.fires_on)[:MAX_PROMPTS]),
+        prompts=tuple(evidence.prompts(entry.prompts)),
+        fires_on=tuple(evidence.prompts(entry.fires_on)),
         fires_on_error=tuple(_failed_lines(entry, context.material)[:MAX_ERROR_LINES]),
     )
 
@@ -222,7 +226,7 @@ def _failed_lines(entry: Entry, material: Material) -> list[str]:
 def _refuse_worthless(entry: Entry, context: Context) -> None:
     """Raise _Dropped for an entry that is not worth a person's time."""
     text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
-    taught = (*entry.fires_on, *entry.fires_on_error, *entry.applies_to)
+    taught = (*entry.prompts, *entry.fires_on, *entry.fires_on_error, *entry.applies_to)
     everything = "\n".join([text, *entry.tags, *taught, *entry.quotes])
     if redact(everything) != everything:
         raise _Dropped(SECRET)
@@ -285,25 +289,35 @@ def _origin(entry: Entry, context: Context) -> dict[str, Any]:
 def _with_prompts_that_work(
     proposal: Proposal, context: Context
 ) -> tuple[Proposal, list[tuple[str, str]]]:
-    """Return a proposal with the prompts that do what they are for, and the others with the reason.
+    """Return a proposal with the prompts that may find it, and the others with the reason.
 
-    A prompt of the session is no prompt of the future, but a draft by rule has no other. Without an
-    index nobody knows what finds what.
+    One that the text alone would not find is the one that is needed. A prompt of the session is no
+    prompt of the future, but a draft by rule has no other.
     """
+    of_session = set(proposal.prompts)
+    of_session -= {*evidence.elsewhere(proposal.prompts, evidence.prompts_of(context.material))}
+    left_out = [(each, COPIED) for each in proposal.prompts if each in of_session]
     try:
         outlook = context.lessons.outlook(proposal)
-    except VaultError:
+    except VaultError:  # without an index nobody knows what finds what
         outlook = []
-    finds = {each.prompt: each.finds for each in outlook}
-    new: Sequence[str] = proposal.fires_on
-    if not proposal.is_draft:
-        new = evidence.elsewhere(new, evidence.prompts_of(context.material))
-    left_out = [(each, COPIED) for each in proposal.fires_on if each not in new]
-    left_out += [(each, FINDS_NOT) for each in new if not finds.get(each, not proposal.is_draft)]
+    other = {each.prompt: each.other for each in outlook}
+    for prompt in (*proposal.fires_on, *proposal.prompts):
+        why = why_no_prompt(prompt) or (OTHER if other.get(prompt) else "")
+        left_out += [(prompt, why)] if why and prompt not in of_session else []
     gone = {each for each, _ in left_out}
     return replace(
-        proposal, fires_on=tuple(p for p in proposal.fires_on if p not in gone)
+        proposal,
+        prompts=tuple(each for each in proposal.prompts if each not in gone)[:MAX_PROMPTS],
+        fires_on=tuple(each for each in proposal.fires_on if each not in gone),
     ), left_out
+
+
+def why_no_prompt(text: str) -> str:
+    """Return why a text is no prompt that a lesson is found by, or ""."""
+    if vocabulary.word_count(text) < MIN_PROMPT_WORDS:
+        return SHORT
+    return CHATTER if chatter.why_skipped(text) else ""
 
 
 def _compare(context: Context, proposal: Proposal) -> Comparison:
@@ -326,7 +340,8 @@ def _checked(
     """
     bare = replace(proposal, session="", changes="", background=())
     findings = list(review.checked(bare, compared.categories).findings)
-    lists = (proposal.tags, proposal.fires_on, proposal.fires_on_error, proposal.quotes)
+    prompts = (*proposal.prompts, *proposal.fires_on)
+    lists = (proposal.tags, prompts, proposal.fires_on_error, proposal.quotes)
     said = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
     if order := next((each for each in context.orders if evidence.obeys(said, each)), ""):
         quoted = blocks.one_line(order.strip("+- \t"))
@@ -355,7 +370,7 @@ def _waiting(proposal: Proposal, compared: Comparison, context: Context) -> Prop
     for common, each in alike[:MAX_COMPARED] if vector is not None else ():
         if common < MIN_WORDS_IN_COMMON:
             break
-        bare = replace(each, session="", fires_on=(), quotes=())
+        bare = replace(each, session="", prompts=(), fires_on=(), quotes=())
         other = fingerprint.unpack(_compare(context, bare).vector)
         if fingerprint.cosine(vector, other) >= fingerprint.SAME_COSINE:
             return each

@@ -89,7 +89,8 @@ class Entry:
     category: str = ""
     tags: tuple[str, ...] = ()
     confidence: int = DEFAULT_CONFIDENCE
-    fires_on: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()  # that it answers, by a model or an agent
+    fires_on: tuple[str, ...] = ()  # that a person typed
     fires_on_error: tuple[str, ...] = ()  # lines that a repaired failure printed
     applies_to: tuple[str, ...] = ()  # files
     quotes: tuple[str, ...] = ()

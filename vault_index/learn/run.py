@@ -424,7 +424,7 @@ def _context(work: _Work) -> gate.Context:
 MAX_AT_ONCE = 6  # entries of an agent
 MATERIAL_TOKENS = 7_000  # of a session that an agent reads
 AGENT = "agent"  # what such a run is by
-_PLACES = {"what_to_do": "summary", "prompts": "fires_on", "failing_lines": "fires_on_error"}
+_PLACES = {"what_to_do": "summary", "failing_lines": "fires_on_error"}
 
 
 def propose(

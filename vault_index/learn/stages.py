@@ -78,7 +78,7 @@ _ENTRY: dict[str, Schema] = {
     "tags": _texts("up to 5 single words"),
     "category": _text("one of the vault's where it fits, else a new path such as devops/ci-cd"),
     "confidence": {"type": "integer", "description": "1, a guess, to 5, shown or said by PERSON"},
-    "fires_on": _texts("two or three prompts that a colleague with this problem would type, who has"
+    "prompts": _texts("two or three prompts that a colleague with this problem would type, who has"
                        " not seen this session"),
     "quotes": _texts("one to three passages that prove it, character by character from the material,"
                      " each at least five words"),
@@ -283,7 +283,7 @@ def entry_of(values: Mapping[str, Any]) -> Entry:
         confidence=values.get("confidence", DEFAULT_CONFIDENCE),
         quotes=tuple(quote.strip() for quote in values["quotes"] if quote.strip()),
         tags=texts("tags"),
-        fires_on=texts("fires_on"),
+        prompts=texts("prompts"),
         fires_on_error=texts("fires_on_error"),
         applies_to=texts("applies_to"),
     )

@@ -101,10 +101,12 @@ def change_of(proposal: Proposal, entry: WholeEntry) -> Change:
         more = f"{f'## {proposal.title}' if is_other else ''}\n\n{_lowered(proposal.text)}".strip()
         after = text if more in text else f"{text.rstrip()}\n\n{more}".strip()
     fires_on = _united(entry.fires_on, _without(proposal.fires_on, entry.silent_on))
+    prompts = _without(proposal.prompts, [*fires_on, *(entry.silent_on or ())])
     silent_on = _without(proposal.silent_on, fires_on)
     errors = _without(proposal.fires_on_error, entry.silent_on_error)
     lists = {
         "tags": _united(entry.tags, proposal.tags),
+        "prompts": _united(entry.prompts, prompts),
         "fires_on": fires_on,
         "silent_on": _united(entry.silent_on, silent_on),
         "fires_on_error": _united(entry.fires_on_error, errors),

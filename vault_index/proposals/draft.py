@@ -33,10 +33,14 @@ MIN_IDENTITY_WORDS = 8  # of a text: a shorter one may be said under many titles
 ID_BYTES = 4
 # in the frontmatter as a lesson has them, and in the key `proposal`
 _FLAGS = ("is_draft", "only_prompts")
-_KEYS = ("tags", "type", "confidence", "fires_on", "silent_on", "fires_on_error", "applies_to")
+_KEYS = (
+    *("tags", "type", "confidence", "prompts", "fires_on", "silent_on", "fires_on_error"),
+    "applies_to",
+)
 _TEXTS = ("why", "session", "project", "day", "changes")
 _LISTS = ("findings", "near", "quotes", "speakers", "background")
 _ABOUT = ("by", *_LISTS, *_TEXTS, *_FLAGS)
+ANSWERS = ("prompts", "fires_on", "fires_on_error")  # each of which a person may strike
 # Who says a quote. A card shows the first of these: words before what was printed.
 CHECK, PERSON, PROGRAM = "a check", "a person", "a program"
 COMMIT, AGENT = "a commit", "the agent"
@@ -61,13 +65,14 @@ class Proposal:
     text: str
     category: str = ""
     tags: tuple[str, ...] = ()
-    fires_on: tuple[str, ...] = ()
+    fires_on: tuple[str, ...] = ()  # that a person typed
     by: str = ""  # the agent or person that proposed it
     created: str = ""  # ISO 8601
     findings: tuple[Json, ...] = ()
     near: tuple[Sequence[Any], ...] = ()
     type: str = ""
     confidence: int = DEFAULT_CONFIDENCE
+    prompts: tuple[str, ...] = ()  # that it answers
     silent_on: tuple[str, ...] = ()
     fires_on_error: tuple[str, ...] = ()
     applies_to: tuple[str, ...] = ()  # files

@@ -75,7 +75,7 @@ NOT_COMPARED = Comparison()
 
 def create(proposal: Proposal, compared: Comparison = NOT_COMPARED, at: str = "") -> Fingerprint:
     """Return the fingerprint of a proposal."""
-    spoken = map(draft.words, (*proposal.quotes, *proposal.fires_on))
+    spoken = map(draft.words, (*proposal.quotes, *proposal.prompts, *proposal.fires_on))
     evidence = [" ".join(words) for words in spoken if len(words) >= MIN_EVIDENCE_WORDS]
     return Fingerprint(
         id=proposal.id,

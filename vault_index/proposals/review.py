@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import check
 from vault_index.check import harmless, prompt_injection
-from vault_index.errors import ChangedError, CheckError, ProposalsFullError
+from vault_index.errors import ChangedError, CheckError, ProposalsFullError, VaultError
 from vault_index.hotpath import clock
 from vault_index.lesson import category, edits
 from vault_index.proposals import draft, fingerprint, store
@@ -124,6 +124,24 @@ def edit(
         proposal = _checked(proposal, data, categories, "not kept", "edit it again without that")
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
+
+
+def strike(vault: Vault, name: str, text: str) -> Proposal:
+    """Take a prompt or a line of output out of a proposal. Raises VaultError if it is its only one."""
+    with store.hold(vault) as folder:
+        id = store.find_id(folder, name)
+        data = store.read(folder, id)
+        proposal = draft.from_bytes(id, data)
+        lists = {key: [*getattr(proposal, key)] for key in draft.ANSWERS}
+        left = {key: [each for each in own if each != text] for key, own in lists.items()}
+        if left == lists:
+            raise VaultError(f"the proposal {id} has no prompt {text!r:.80}", "look at it again")
+        if proposal.only_prompts and not any(left.values()):
+            raise VaultError("it has no other prompt", "reject it")
+        keys = {key: own or None for key, own in left.items() if own != lists[key]}
+        data = edits.set_keys(data, keys)
+        store.write(folder, id, data)
+    return draft.from_bytes(id, data)
 
 
 def reject(vault: Vault, name: str, compared: Comparison) -> Proposal:

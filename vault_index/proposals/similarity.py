@@ -120,11 +120,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The lesson that a prompt finds `now`, and whether it `finds` a draft untaught."""
+    """The lesson that a prompt finds `now`, and whether it `finds` a draft by its text alone.
+
+    `other` is the id of another lesson that comes whole at it.
+    """
 
     prompt: str
     now: Found | None
     finds: bool
+    other: str = ""
 
 
 def outlook(
@@ -146,7 +150,9 @@ def outlook(
         best = results.hits[0] if results.hits else None
         score = round(best.shown_score, 3) if best else 0.0
         now = Found(best.id, best.title, score, best.is_above(least)) if best else None
-        answers.append(Outlook(prompt, now, finds))
+        whole = [hit.id for hit in results.hits if floors and hit.is_above(floors.whole)]
+        other = next((id for id in whole if id != changes), "")
+        answers.append(Outlook(prompt, now, finds, other))
     return answers
 
 

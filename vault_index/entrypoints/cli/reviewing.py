@@ -53,7 +53,9 @@ def show_diff(diff: str) -> None:
         output.say(output.styled(text, **style))
 
 
-_KEYS = "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [t]ext [w]hole session [q]uit [?]"
+_KEYS = (
+    "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [p]rompts [t]ext [w]hole session [q]uit [?]"
+)
 _REJECTS = "it goes for good; reworded it may come again: [r]eject it, or any other key for no"
 _HELP = """\
 a  accept: write the lesson, or the change, into the vault
@@ -62,6 +64,7 @@ m  merge: add it to the end of the nearest lesson, after a look at the diff
 s  skip: it waits for the next review
 r  reject, after a second r: it goes for good; with its quote or prompt it is recognised
 c  name another category
+p  its prompts and lines of output, to strike one
 t  its text or diff, all quotes, the nearest lesson, what its prompts find
 w  accept or reject all that its session taught
 q  quit; the rest waits"""
@@ -84,6 +87,7 @@ class Review:
             "s": lambda: True,  # it waits for the next review
             "r": self._reject,
             "c": self._choose_category,
+            "p": self._strike,
             "t": lambda: show_details(self._card),
             "w": self._decide_session,
         }
@@ -206,6 +210,23 @@ class Review:
         self._category = typed or self._category
         if typed:
             asking.note(f"to be accepted in {typed}")
+        return False
+
+    def _strike(self) -> bool:
+        texts = proposals.answers(self._card)
+        if not texts:
+            asking.note("it has no prompts")
+            return False
+        for number, (text, about) in enumerate(texts, start=1):
+            output.say(f"  {number}  {text}", indent=5)
+            output.say(output.styled(about, dim=True), indent=5)
+        key = output.press("its number strikes one, or any other key for none")
+        if not (key.isdigit() and 0 < int(key) <= len(texts)):
+            return False
+        text = texts[int(key) - 1][0]
+        self._ask(api.proposal.strike(id=self._card.id, text=text))
+        asking.note(f"struck: {text}")
+        self._show(self._card.id)
         return False
 
     def _decide_session(self) -> bool:

@@ -92,6 +92,13 @@ def merge(
     return _decided(client, command, lambda done: f"merged: {done.path}")
 
 
+@decisions.post("/strike")
+def strike(client: Client, id: BodyText, text: BodyText) -> Decided:
+    """Take a prompt or a line of output out of a proposal."""
+    command = api.proposal.strike(id=id, text=text)
+    return _decided(client, command, lambda _: f"struck: {text}")
+
+
 @decisions.post("/reject")
 def reject(client: Client, id: BodyText) -> Decided:
     """Take a proposal away for good."""

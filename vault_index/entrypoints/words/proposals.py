@@ -128,12 +128,21 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
         yield "nearest", like(near)
     for each in card.findings:
         yield "check", finding(each)
-    for prompt in card.prompts:
-        yield from _prompt(prompt)
-    taught = [("fires", card.fires_on if not card.prompts else ()), ("silent", card.silent_on)]
+    for prompt in card.outlook:
+        yield from _prompt("fires" if prompt.prompt in card.fires_on else "answers", prompt)
+    unknown = [("fires", card.fires_on), ("answers", card.prompts)] if not card.outlook else []
+    taught = [*unknown, ("silent", card.silent_on)]
     more = [("error", card.fires_on_error), ("tag", card.tags), ("file", card.applies_to)]
     for label, texts in (*taught, *more, ("anchor", card.anchors)):
         yield from ((label, text) for text in texts)
+
+
+def answers(card: Card) -> list[tuple[str, str]]:
+    """Return the prompts and lines of output of a proposal, each with what is known of it."""
+    known = {each.prompt: finds(each) for each in card.outlook}
+    prompts = [(text, known.get(text, "")) for text in (*card.prompts, *card.fires_on)]
+    lines = [(line, "a line that a failed command prints") for line in card.fires_on_error]
+    return prompts + lines
 
 
 def finding(found: Values) -> str:
@@ -170,11 +179,17 @@ def into(card: Card) -> str:
     return str(card.nearest[0]) if card.nearest else ""
 
 
-def _prompt(prompt: Outlook) -> Iterator[tuple[str, str]]:
+def _prompt(label: str, prompt: Outlook) -> Iterator[tuple[str, str]]:
+    yield label, f"“{prompt.prompt}”"
+    yield "", finds(prompt)
+
+
+def finds(prompt: Outlook) -> str:
+    """Return what a prompt of a draft finds now, and whether the draft's text needs its help."""
     now = prompt.now
-    yield "fires", f"“{prompt.prompt}”"
     today = f"{now.title}, {_score(now)}" if now else "nothing"
-    yield "", f"finds {today} now" + (", and this one by its words" if prompt.finds else "")
+    own = "and this one by its words" if prompt.finds else "and this one only with its help"
+    return f"finds {today} now, {own}"
 
 
 def _score(found: Found) -> str:
