@@ -36,6 +36,9 @@ LONG_WHOLE = -1  # the position of a whole that also has pieces
 TAUGHT_PLACE = -2  # the position of a prompt: it is no part of the text
 FIRES, SILENT = "fires", "silent"  # what a taught prompt says of its lesson
 ASKS = "asks"  # of a prompt that it answers, which does not act by itself
+_OF_PASSAGES = (  # columns that are empty for a prompt: there may be many prompts
+    *(*ANSWERS, "silent_on", "silent_on_error", "aliases", "applies_to", "anchors", "supersedes"),
+)
 _WORD = re.compile(r"\w+")
 _POLITE = frozenset("please pls plz kindly can could would you the a an now just".split())
 MAX_TAUGHT = 64  # prompts of each kind that a lesson is searched by
@@ -105,8 +108,9 @@ def _rows_of_passages(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
 def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
     acting = {hash_of_prompt(prompt) for prompt in lesson.fires_on}
     asks = [each for each in answers_of(shared) if hash_of_prompt(each) not in acting]
+    short = shared | LessonRow(**{name: [] for name in _OF_PASSAGES})  # type: ignore[typeddict-item]
     return [
-        shared
+        short
         | LessonRow(
             id=f"{lesson.id}@{kind} {number}",
             text=prompt,
