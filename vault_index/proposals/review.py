@@ -135,9 +135,14 @@ def strike(vault: Vault, name: str, text: str) -> Proposal:
         lists = {key: [*getattr(proposal, key)] for key in draft.ANSWERS}
         left = {key: [each for each in own if each != text] for key, own in lists.items()}
         if left == lists:
-            raise VaultError(f"the proposal {id} has no prompt {text!r:.80}", "look at it again")
+            raise VaultError(
+                f"the proposal {id} has no prompt {text!r:.80}",
+                "see them with `lessons review list ID`",
+            )
         if proposal.only_prompts and not any(left.values()):
-            raise VaultError("it has no other prompt", "reject it")
+            raise VaultError(
+                "it has no other prompt", "run `lessons review reject` to take it away"
+            )
         keys = {key: own or None for key, own in left.items() if own != lists[key]}
         data = edits.set_keys(data, keys)
         store.write(folder, id, data)
