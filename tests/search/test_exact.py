@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
+from tests.support.floors import set_floors
 from tests.support.indexed import kept_on
 from tests.support.serving import answering
 from tests.support.shown_vaults import TEXT_ONLY
 from vault_index.api import learn
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.words import sentence
+from vault_index.index import reconcile
 from vault_index.lesson import identifiers
 from vault_index.recall import select
 from vault_index.search import entries, query
@@ -64,6 +66,43 @@ def test_only_a_lesson_about_it_is_injected_for_it(vault: Vault) -> None:
     vault.config = replace(vault.config, floor=between)
     assert passing.reason < between < about.reason
     assert [hit.lesson_id for hit in select.for_prompt(vault, asked).hits] == ["about"]
+
+
+STORY = "The garden was watered, the fence was painted and the gate was closed again. " * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "comes_whole"),
+    [
+        (f"{STORY} Set quokka_fish once. {STORY}", False),
+        (f"{STORY} Set quokka_fish to 1. {STORY} With quokka_fish the gate stays shut.", True),
+        ("The gate stays shut after quokka_fish.", True),
+    ],
+)
+@pytest.mark.parametrize("prompt", ["quokka_fish", "what does quokka_fish do?"])
+def test_a_word_that_stands_once_in_a_long_text_is_a_line(
+    make_vault: MakeVault, text: str, comes_whole: bool, prompt: str
+) -> None:
+    """Issue 57: such a word brought three lessons in four whole."""
+    files = {"gate.md": lesson_text("The garden", text)}
+    files |= {f"{n}.md": lesson_text(f"Note {n}", f"It rained on day {n}.") for n in range(12)}
+    vault = make_vault(files)
+    vault.embedder = WordEmbedder(dimension=512)
+    set_floors(vault, 0.4, 0.3)
+    reconcile.sync(vault)
+    given = select.for_prompt(vault, prompt)
+    assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("gate", not comes_whole)]
+
+
+def test_beside_more_words_an_exact_word_says_less(vault: Vault) -> None:
+    few, many = (
+        query.find(vault, f"repl_co_names {' '.join(words.split())}", k=1)[0].exact
+        for words in (
+            "garden fence gate painted closed",
+            "garden fence gate painted closed watered rained yellow bridge river harbour",
+        )
+    )
+    assert many < few / 3  # twelve words in the place of six: a quarter
 
 
 def test_an_identifier_that_no_lesson_has_speaks_against_all(vault: Vault) -> None:

@@ -197,8 +197,8 @@ def _evidence(hit: Hit) -> dict[str, Any]:
 
 
 _SCORES = (
-    *("score", "cosine", "full_text", "exact", "no_reason", "taught", "taught_prompt"),
-    *("prompt", "prompted", "lead", "common", "as_line"),
+    *("score", "cosine", "full_text", "exact", "passing", "is_named", "no_reason", "taught"),
+    *("taught_prompt", "prompt", "prompted", "lead", "common", "as_line"),
 )
 
 

@@ -161,8 +161,8 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
 
     The floors of full text decide if there are no vectors, until the embedder's floors are measured, and
     for a prompt in a language that the model does not know: to it any two texts of one are alike. Beside
-    a line come the next ones that score nearly as much: which of some siblings answers a prompt, its
-    reader sees better than any score.
+    the first come the lines of those that score nearly as much: which of some siblings answers a prompt,
+    its reader sees better than any score. So does that of a lesson with the name that a short prompt is.
     """
     floors = None if asked.text_only else in_force(vault, asked.text)
     is_understood = True
@@ -179,18 +179,22 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
 
 def _divided(results: query.Results, floors: Floors, text: str) -> query.Results:
     first = max(results.hits, key=lambda hit: hit.reason, default=None)
-    least = floors.line
+    least, has_lines = floors.line, floors.line < floors.whole
     beside = float("inf")
-    if first is not None and not first.taught and least <= first.reason < floors.whole:
+    if first is not None and not first.taught and first.reason >= least:
         beside = COMPANION_SHARE * first.score
     is_short = len(text.strip()) < chatter.MIN_CHARS
+
+    def is_beside(hit: Hit) -> bool:
+        return hit.is_named or (hit.score >= beside and not hit.passing)
+
     hits, dropped = [], []
     for hit in results.hits:
         if is_short and not (hit.exact or hit.taught):
             dropped.append((hit, "it does not have the name"))
         elif hit.taught or hit.reason >= floors.whole:
             hits.append(hit)
-        elif hit.reason >= least or (hit.score >= beside and not hit.no_reason):
+        elif hit.reason >= least or (has_lines and is_beside(hit)):
             hits.append(replace(hit, as_line=True))
         else:
             dropped.append((hit, below(hit.reason, least)))

@@ -86,11 +86,12 @@ class Hit:
     """A lesson or skill and why it was found. `score` is the sum of its terms, in absolute units.
 
     `cosine` is -1..1 (0 without an embedder); `full_text` is 0.01 x BM25; `exact` is what rare words of
-    the query add, and `no_reason` the part of the score that finds a lesson and does not inject it: words
-    in passing, and what words that no lesson has take off. `taught` is the cosine of the lesson's taught
+    the query add, `passing` the part of it for words in passing, and `no_reason` the part of the score
+    that finds a lesson and does not inject it: these, and what words that no lesson has take off. One
+    that `is_named` has the name that a short query is. `taught` is the cosine of the lesson's taught
     prompt that fires, `taught_prompt`, else 0. The score of the first hit for a failed command is its
-    strength instead (`search.failures`). `text` is the best passage. `confidence` only orders hits
-    of like score: it is not in `score`. A skill's `title` is its name, its `text` what it is for and its
+    strength instead (`search.failures`). `text` is the best passage. `confidence` only orders hits of
+    like score: it is not in `score`. A skill's `title` is its name, its `text` what it is for and its
     `type` where it is from: vault, user or project.
     """
 
@@ -109,6 +110,8 @@ class Hit:
     cosine: float
     full_text: float
     exact: float = 0.0
+    passing: float = 0.0
+    is_named: bool = False
     no_reason: float = 0.0
     taught: float = 0.0
     taught_prompt: str = ""
@@ -389,7 +392,7 @@ def percent_of(score: float) -> int:
 
 
 NOT_IN_JSON = (
-    *"lesson_id file_hash suggestible weighted aliases answers".split(),
+    *"lesson_id passing is_named file_hash suggestible weighted aliases answers".split(),
     *"prompt prompted anchors changed".split(),
 )
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in NOT_IN_JSON]
