@@ -17,7 +17,7 @@ from vault_index.entrypoints.words import hits
 from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.recall.respond import Had, for_failure, respond
-from vault_index.search import duplicates
+from vault_index.search import duplicates, floor, query
 from vault_index.store.injections import Event, Record
 from vault_index.text import blocks, failure
 from vault_index.vault import Vault
@@ -66,6 +66,39 @@ def test_between_the_floors_a_line_comes_once_and_the_lesson_may_follow(
     assert answer["systemMessage"] == "lessons: Postgres alter table"
     assert [(each.lesson, each.form) for each in record.given] == [("lock", "whole")]
     assert prompted(vault)[0] == {}
+
+
+WEAK = {
+    "wait.md": lesson_text("Waiting", "Some migrations block for an hour; others ask for a coffee.")
+}
+
+
+def test_above_the_lower_floor_a_lesson_keeps_its_line_beside_a_better_one(
+    make_vault: MakeVault,
+) -> None:
+    """Issue 57: a whole lesson pushed out the line of the right one."""
+    vault = with_floors(make_vault(FILES | WEAK), 0.1, 0.05)
+    best, weak = query.find(vault, PROMPT, k=2)
+    assert (best.lesson_id, weak.lesson_id) == ("lock", "wait")
+    assert weak.score < floor.COMPANION_SHARE * best.score
+    set_floors(vault, (best.reason + weak.reason) / 2, weak.reason / 2)
+    for whole in ((best.reason + weak.reason) / 2, weak.reason / 2):
+        set_floors(vault, whole, weak.reason / 2)
+        given = select.for_prompt(vault, PROMPT)
+        forms = [(hit.lesson_id, hit.as_line) for hit in given.hits]
+        assert forms == [("lock", False), ("wait", True)]
+
+
+def test_a_name_that_no_lesson_has_takes_no_sibling_away(make_vault: MakeVault) -> None:
+    """Issue 57: `./migrate_all.py` in a prompt left the second of two close lessons out."""
+    near = lesson_text("Alter table", "Postgres migrations block: set a lock limit first.")
+    vault = with_floors(make_vault(FILES | {"near.md": near}), 9.0, 0.1)
+    for prompt in (PROMPT, f"{PROMPT} in migrate_all.py"):
+        first, second = query.find(vault, prompt, k=2)
+        assert second.score >= floor.COMPANION_SHARE * first.score
+        set_floors(vault, 9.0, (first.reason + second.reason) / 2 + floor.MOST_LOWER)
+        given = select.for_prompt(vault, prompt)
+        assert {hit.lesson_id for hit in given.hits} == {"lock", "near"}, prompt
 
 
 def test_whoever_wants_no_whole_lessons_gets_lines(make_vault: MakeVault) -> None:

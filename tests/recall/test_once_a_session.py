@@ -68,11 +68,12 @@ def test_what_came_whole_at_the_prompt_comes_at_no_failure_and_the_next_one_does
     make_vault: MakeVault, at_failures: float, form: str
 ) -> None:
     vault = vault_with(make_vault, 0.01, at_failures)
+    keep_floors(vault, OfEmbedder(Floors(0.2, 0.2), Floors(at_failures, 0.01), USUAL.skills))
     write(vault.lessons_dir / "vault.toml", "prompt_lessons = 1\n")
     vault.config = open_vault(vault.root).config
     assert forms(failed(vault)) == {"lock": form}
     injections.forget_given(vault.config.home, vault.root, "s1")
-    assert forms(prompted(vault))["lock"] == "whole"
+    assert forms(prompted(vault, "postgres migrations alter")) == {"lock": "whole"}
     assert forms(failed(vault, OTHER)) == {"timeout": form}
 
 

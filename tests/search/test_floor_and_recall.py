@@ -177,7 +177,7 @@ def test_at_most_three_lessons_and_none_twice(make_vault: MakeVault) -> None:
         f"same/{n}.md": lesson_text("same", f"Kafka rebalance storm {text}.")
         for n, text in enumerate(texts)
     }
-    vault = with_a_floor(with_topics(make_vault, same), 0.05)
+    vault = with_a_floor(with_topics(make_vault, same), 0.2)
     had: list[str] = []
     for _ in range(3):
         given = select.for_prompt(vault, "a kafka rebalance storm again", given=had)

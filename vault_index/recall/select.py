@@ -281,7 +281,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     if hits:
         steps = {
             "a newer lesson says the same": kept,
-            "it scores little beside the first": fresh,
+            silence.HAD: fresh,
             silence.LEFT_OUT: [*may_come, *fresh[some:]],
             f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
         }
@@ -341,8 +341,10 @@ def _left_out(
 def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
     least = wanted.share * max((hit.score for hit in hits if not hit.taught), default=0.0)
-    fresh = [hit for hit in hits if hit.score >= least and wanted.is_new(hit)]
-    return sorted(fresh, key=lambda hit: -hit.rank)
+    shown = [
+        hit if hit.score >= least or hit.taught else replace(hit, as_line=True) for hit in hits
+    ]
+    return sorted(filter(wanted.is_new, shown), key=lambda hit: -hit.rank)
 
 
 def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
