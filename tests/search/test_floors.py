@@ -17,7 +17,7 @@ from vault_index.entrypoints.words import status as words
 from vault_index.index import reconcile
 from vault_index.index import words as counts
 from vault_index.recall import select
-from vault_index.search import failures, floor, measuring
+from vault_index.search import evidence, failures, floor, measuring, query
 from vault_index.search.floor import Floors
 from vault_index.status import of as state_of
 from vault_index.text import failure
@@ -43,6 +43,31 @@ def measured(vault: Vault) -> list[str]:
     caller = api.Caller(notes.append, nothing, nothing, nothing, nothing)  # type: ignore[arg-type]
     measure_embedder(vault, caller)
     return notes
+
+
+LONGER = "Before the migration, in a table of orders: tell team, owner."
+
+
+def test_two_that_both_answer_take_no_lead_from_each_other(make_vault: MakeVault) -> None:
+    """Issue 57: 14 of 65 runbooks were silent for it."""
+    files = {"lock.md": LOCK} | OTHERS
+    alone = make_vault(files, name="alone")
+    both = make_vault(
+        files
+        | {"pg.md": lesson_text("Alter table waits for a lock", f"{LONGER} Set lock_timeout.")}
+    )
+    leads = []
+    for vault in (alone, both):
+        vault.embedder = WordEmbedder(minilm.NAME)
+        reconcile.sync(vault)
+        leads.append(query.find(vault, PROMPT, k=3))
+    (first, *_), (one, other, third) = leads
+    assert {one.lesson_id, other.lesson_id} == {"lock", "pg"}
+    assert other.base >= evidence.PAIR * one.base
+    assert one.lead is not None
+    assert first.lead is not None
+    assert one.lead == pytest.approx(one.base - third.base, abs=0.05)
+    assert one.lead == pytest.approx(first.lead, abs=0.05)
 
 
 def test_those_of_the_built_in_model_are_constants(make_vault: MakeVault) -> None:

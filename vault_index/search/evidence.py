@@ -1,6 +1,7 @@
 """The evidence that a lesson answers a prompt, beside its score: its lead and the words in common.
 
-The lead is how much higher it scores than the next five lessons on average. Words count by rarity: a
+The lead is how much higher it scores than the next five lessons on average, of two that both answer
+than the five after the pair. Words count by rarity: a
 word in few lessons says much, a word in many prompts says nothing.
 """
 
@@ -23,6 +24,7 @@ NEXT = 5  # lessons that the lead is taken over
 FEW = 0.1  # what each scores that a small vault lacks: a lone weak hit does not stand out
 MANY = 10  # hits: with fewer there are no others
 SAME = 0.7  # of the words of two lessons: copies of one lesson
+PAIR = 0.9  # of the first score: so much of it has a second that answers, too
 
 
 @lru_cache(maxsize=4096)
@@ -40,6 +42,12 @@ def reason_of(score: float, others: Iterable[float]) -> float:
 def _are_the_same(stems: Set[str], others: Set[str]) -> bool:
     """Whether two lessons have nearly the same words: a lesson does not stand out from its copies."""
     return len(stems & others) >= SAME * len(stems | others)
+
+
+def _is_pair(first: float, below: Sequence[float]) -> bool:
+    """Whether the best of other scores stands out with the first: nearer to it than to the next one."""
+    second, third = (*below, 0.0, 0.0)[:2]
+    return first > 0 and second >= PAIR * first and second - third >= first - second
 
 
 def weigh(
@@ -72,7 +80,9 @@ def weigh(
         base, own = hit.base, stems(hit.lesson_id)
         later = ranked[ranked.index(hit.lesson_id) + 1 :]
         others = (id for id in later if not _are_the_same(own, stems(id)))
-        below = [scores[id] for id in islice(others, NEXT)]
+        below = [scores[id] for id in islice(others, NEXT + 1)]
+        is_first = hit.lesson_id == ranked[0] and not hit.taught
+        below = below[1:] if is_first and _is_pair(base, below) else below[:NEXT]
         lead = base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
         common = sum(weights[stem] for stem in weights.keys() & own) if base > 0 else 0.0
         weighed.append(replace(hit, lead=lead, common=common / total))
