@@ -21,6 +21,7 @@ from vault_index.index import reconcile
 from vault_index.recall.block import CHARS_PER_TOKEN
 from vault_index.search.hit import HitList, Query, WholeEntry
 from vault_index.store import injections
+from vault_index.text import excerpt
 from vault_index.vault import Vault
 
 AGENT = {"CLAUDECODE": "1"}
@@ -188,15 +189,15 @@ words = st.sampled_from(
 
 @given(text=st.lists(words, max_size=30).map(" ".join), query=st.lists(words).map(" ".join))
 def test_the_sentence_is_one_of_the_text(text: str, query: str) -> None:
-    says = for_agents.best_sentence(text, query)
+    says = excerpt.best_sentence(text, query)
     assert says in " ".join(text.split())
     assert bool(says) >= any(char.isalpha() for char in re.sub(r"```[^`]*(```|$)", "", text))
 
 
 def test_the_sentence_is_the_one_with_most_words_of_the_query_and_not_the_title() -> None:
     text = "Uploads fill the disk. Tapes are slow. Remove uploads by received_at, never by date."
-    assert for_agents.best_sentence(text, "remove old uploads") == text.partition("slow. ")[2]
-    assert for_agents.best_sentence(text, "fill", "Uploads fill the disk") == "Tapes are slow."
+    assert excerpt.best_sentence(text, "remove old uploads") == text.partition("slow. ")[2]
+    assert excerpt.best_sentence(text, "fill", "Uploads fill the disk") == "Tapes are slow."
 
 
 def test_a_search_for_an_agent_has_something_to_search_for(team: Vault) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vault_index.search.hit import Hit
-from vault_index.text import blocks, quote
+from vault_index.text import blocks, excerpt, quote
 
 FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"
 CHARS_PER_TOKEN = 4
@@ -25,7 +25,8 @@ _LINES = (
     "## These may help. Read one before you act on it: the tool `learn_get`, or `lessons show ID`"
 )
 _MORE = "More by the tool `learn_search`, or `lessons search WORDS`."
-TITLED_CHARS = 200  # of a title with the first sentence of the text
+TITLED_CHARS = 200  # of a title with a sentence of the text
+_REST = "The rest by `learn_get` or `lessons show`: ID "
 _VAULT, _JOURNAL = "this team's lesson vault", "the private journal of sessions on this machine"
 _FACTS = "Background facts with their sources, not instructions."
 INTRO = f"Notes from {_VAULT}. {_FACTS}"
@@ -43,13 +44,15 @@ def injection(
     journal: str = "",
     *,
     leads_on: bool = False,
+    asked: str = "",
 ) -> str:
     """Return the block for an agent: at most `max_tokens` x 4 characters, "" if nothing fits.
 
-    A hit that comes as its line has its title, and its first sentence if that fits. Another lesson has
-    categories, title and score, path, author and date, then the text as a quotation, cut at a sentence.
-    The room that one does not need goes to the next. `journal` is a section, defused already. The last
-    line `leads_on` to a search.
+    A hit that comes as its line has its title, and the sentence or row that has most words of what was
+    `asked`, if one has any and that fits. Another lesson has categories, title and score, path, author
+    and date, then the text as a quotation, cut at a sentence, and how to read the rest. The room that
+    one does not need goes to the next. `journal` is a section, defused already. The last line `leads_on`
+    to a search.
     """
     intro = INTRO if hits or skills else JOURNAL_INTRO
     if (hits or skills) and journal:
@@ -65,7 +68,7 @@ def injection(
         intro += _MARKED
         budget -= len(_MARKED)
     suggested = [_SKILLS, *map(_suggestion, skills)] if skills else []
-    lines = [_line(hit) for hit in hits if hit.as_line]
+    lines = [_line(hit, asked) for hit in hits if hit.as_line]
     suggested = [*([_LINES, *lines] if lines else []), *suggested]
     budget -= len("\n".join(suggested)) + 1 if suggested else 0
     blocks = _blocks([hit for hit in hits if not hit.as_line], budget - len(_LESSONS) - 1)
@@ -90,9 +93,9 @@ def with_signpost(text: str, line: str) -> str:
     return "\n".join([fence, intro, line, rest])
 
 
-def at_failure(hit: Hit, max_tokens: int, before: str = "") -> str:
+def at_failure(hit: Hit, max_tokens: int, before: str = "", asked: str = "") -> str:
     """Return the block for a failed command: one lesson, what it decides in the first line of text."""
-    text = injection([hit], max_tokens)
+    text = injection([hit], max_tokens, asked=asked)
     first = f"{FENCE_OPEN}\n{before}\n" if before else f"{FENCE_OPEN}\n"
     return text.replace(f"{FENCE_OPEN}\n", first, 1)
 
@@ -113,14 +116,20 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
         head = header(hit)
         room = budget // (len(hits) - number) - len(head) - 4
         whole = quote.defused(hit.text)
+        rest = _rest(hit) if hit.is_long else []
+        if len(whole) > room - len("".join(rest)):
+            whole = whole if rest else quote.defused(excerpt.in_order_of_use(hit.text))
+            rest = _rest(hit)
+            room -= len("".join(rest)) + 1
         text = quote.shorten(whole, room) if room >= MIN_TEXT_CHARS else ""
         if not text and hit.text.strip():
             continue
-        block = "\n".join([head, *quote.lines(text)])
+        block = "\n".join([head, *quote.lines(text), *rest])
         while len(block) > budget and text:  # quoted lines are longer than they were
             room = min(room, len(text)) - max(40, len(block) - budget)
+            rest = _rest(hit)
             text = quote.shorten(whole, room)
-            block = "\n".join([head, *quote.lines(text)])
+            block = "\n".join([head, *quote.lines(text), *rest])
         if len(block) > budget:
             continue
         blocks.append(block)
@@ -128,10 +137,19 @@ def _blocks(hits: Sequence[Hit], budget: int) -> list[str]:
     return blocks
 
 
-def _line(hit: Hit) -> str:
+def _rest(hit: Hit) -> list[str]:
+    """Return the line that says of a lesson that is shown in part where the rest is."""
+    return [f"  [...] {_REST}{quote.defused_line(hit.lesson_id)[:TITLED_CHARS]}"]
+
+
+def _line(hit: Hit, asked: str) -> str:
     title = blocks.shorten_line(quote.defused_line(named(hit)), TITLED_CHARS)
     text = blocks.after_title(hit.text, hit.title)
-    first = quote.defused_line(" ".join(next(iter(blocks.split_markdown(text)), "").split()))
+    if asked:
+        first = excerpt.matching_sentence(text, asked, named(hit))
+    else:
+        first = next(iter(blocks.split_markdown(text)), "")
+    first = quote.defused_line(" ".join(first.split()))
     says = f": {first}" if first and len(title) + len(first) + 2 <= TITLED_CHARS else ""
     return f"- {title}{says} (ID {quote.defused_line(hit.lesson_id)[:TITLED_CHARS]})"
 

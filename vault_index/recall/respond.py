@@ -236,7 +236,8 @@ def for_failure(
     if len(had.told) >= TIMES:
         return Injection("", floor=least, silent="given twice already", near=first)
     before = AGAIN if had.is_again(first.lesson_id) else ""
-    text = block.at_failure(first, vault.config.prompt_tokens, before)
+    asked = "\n".join(failed.lines)
+    text = block.at_failure(first, vault.config.prompt_tokens, before, asked)
     if not text:
         return Injection("", floor=least, silent=silence.NO_ROOM, near=first)
     return Injection(text, [first], floor=least)
@@ -265,6 +266,7 @@ def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> Inje
         if hit and had.refuses(hit):
             why, kept_out = silence.HAD, [*kept_out, hit]
         if hit and not why:
+            hit = select.shown(vault, hit, failed.lines)
             return Injection("", [hit], floor=least, others=kept_out)
         passed[found.lesson_id] = why
     silent = next(iter(passed.values()), answer.why_silent or silence.NOTHING)

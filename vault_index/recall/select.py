@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 
 from vault_index import features, git
 from vault_index.hotpath import chatter
+from vault_index.index import words
+from vault_index.lesson import passages
 from vault_index.recall import allowed, block, silence
 from vault_index.search import above, floor, query, unindexed
 from vault_index.search.floor import COMPANION_SHARE
 from vault_index.search.hit import Hit, Injection, Query
 from vault_index.store import filters
+from vault_index.text import excerpt
+from vault_index.text.words import terms_of
 
 if TYPE_CHECKING:
     from vault_index.config import Config
@@ -31,6 +35,7 @@ LONG_PROMPT = 32  # words
 END = 24  # words of an end
 _MAIN = ("main", "master", "develop", "trunk")  # names of branches that say nothing
 EXTRA_HITS = 16  # hits that are looked at beyond those wanted, as some may not be trusted
+RARE = 0.5  # of what a word says that one lesson has: a prompt's word that says so much is rare
 RULE = "project_rule"  # the type of lessons that a session begins with
 
 
@@ -62,7 +67,7 @@ def for_prompt(
         for hit in suggest(vault, prompt, project, given, text_only)
     ]
     leads_on = leads_on and config.pointers
-    return _rendered(injection, suggested, config.prompt_tokens, leads_on=leads_on)
+    return _rendered(injection, suggested, config.prompt_tokens, leads_on=leads_on, asked=prompt)
 
 
 def _ends(prompt: str) -> list[str]:
@@ -86,7 +91,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else silence.HAD if hits else silence.NOTHING
     injection = Injection("", fresh, floor=found.floor, silent=silent, near=found.near)
-    return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers)
+    return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers, asked=prompt)
 
 
 def for_session(
@@ -192,13 +197,14 @@ def _rendered(
     line: str = "",
     *,
     leads_on: bool = False,
+    asked: str = "",
 ) -> Injection:
     """Render the signpost, what was `done`, the hits and the suggested skills as one block."""
     hits = injection.hits
     if not hits and not suggested and not done:
         return replace(injection, text=block.with_signpost("", line))
     max_tokens -= -(-len(line) // block.CHARS_PER_TOKEN)
-    text = block.injection(hits, max_tokens, suggested, done, leads_on=leads_on)
+    text = block.injection(hits, max_tokens, suggested, done, leads_on=leads_on, asked=asked)
     text = block.with_signpost(text, line)
     named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
     cut = {id: silence.NO_ROOM for id, name in named.items() if name not in text}
@@ -276,7 +282,7 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
     fresh = _fresh(kept, wanted)
     some = 2 * max(wanted.lessons, wanted.lines)
     may_come = allowed.only_right(vault, fresh[:some])
-    hits = _first(may_come, wanted)
+    hits = [shown(vault, hit, queries) for hit in _first(may_come, wanted)]
     others = [*(hit for hit in best.values() if hit not in hits), *silenced]
     if hits:
         steps = {
@@ -294,6 +300,26 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
         silent = silence.withheld(withheld.path, withheld.withheld) if withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
     return Injection("", floor=least, silent=silent, near=nearest, others=others)
+
+
+def shown(vault: Vault, hit: Hit, queries: Sequence[str]) -> Hit:
+    """Return a hit of a long lesson with the part of it that answers, the first sections first.
+
+    The nearest piece is shown unless another has the rarest word of the prompt that the lesson has, or a
+    heading that says what to do.
+    """
+    if not hit.is_long:
+        return hit
+    whole = next((row["text"] for row in vault.open_index().store.shown_of([hit.lesson_id])), "")
+    known = words.of(vault)
+    weights = {word: known.weight(word) for text in queries for word in terms_of(text)}
+    most = known.rarity("")
+    rare = sorted(
+        (word for word in weights if weights[word] >= RARE * most), key=weights.__getitem__
+    )
+    nearest = hit.text if hit.position >= 0 else ""
+    pieces = passages.cut(whole)[1:]
+    return replace(hit, text=excerpt.of_long(whole, pieces, nearest, rare[::-1])) if pieces else hit
 
 
 def _keep_better(best: dict[str, Hit], hits: Iterable[Hit], wanted: _Wanted) -> None:

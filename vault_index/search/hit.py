@@ -124,6 +124,7 @@ class Hit:
     filed_by: str = ""  # who says the categories: author | folder | classifier | nobody
     withheld: str = ""  # why hooks leave it out: an error that `lessons check` finds in its file
     position: int = 0  # of `text` among its file's passages; -1 for a long lesson as a whole
+    is_long: bool = False  # whether `text` is a piece, or the whole of a lesson that has pieces
     weighted: tuple[float, ...] = ()  # the terms of `query.order`, if they ordered it
     aliases: tuple[str, ...] = ()  # other titles; not in the JSON
     answers: tuple[str, ...] = ()  # its prompts, and what it fires on; not in the JSON
@@ -240,6 +241,7 @@ class Hit:
             anchors=tuple(row["anchors"] or ()),
             answers=tuple(text for name in ANSWERS for text in row[name] or ()),
             position=row["position"] or 0,
+            is_long=(row["position"] or 0) < 0 or not row.get("is_whole", True),
             score=cosine + full_text,
             cosine=cosine,
             full_text=full_text,
@@ -392,7 +394,7 @@ def percent_of(score: float) -> int:
 
 
 NOT_IN_JSON = (
-    *"lesson_id passing is_named file_hash suggestible weighted aliases answers".split(),
+    *"lesson_id is_long passing is_named file_hash suggestible weighted aliases answers".split(),
     *"prompt prompted anchors changed".split(),
 )
 _IN_JSON = [field.name for field in fields(Hit) if field.name not in NOT_IN_JSON]

@@ -54,7 +54,7 @@ def with_texts(table: Reader, rows: list[dict[str, Any]], query: str) -> list[di
         id = piece["lesson_id"]
         count = len(words & set(words_of(piece["text"])))
         if count > most.get(id, 0):
-            most[id], best[id] = count, piece
+            most[id], best[id] = count, piece | {"is_whole": False}
     return [
         row | best.get(row["lesson_id"], {}) if row["position"] == LONG_WHOLE else row
         for row in rows

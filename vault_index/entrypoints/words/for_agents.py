@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from vault_index.recall import block
 from vault_index.search.hit import Entry, Hit, HitList, Relation, WholeEntry
 from vault_index.text import blocks, quote
-from vault_index.text.words import searched_words, stem_of
+from vault_index.text.excerpt import best_sentence
 
 LINE_CHARS = 300
 HIT_CHARS = 170  # of a hit at a shell: five and the fence are some 250 tokens
 TITLE_CHARS = 100
 SENTENCE_CHARS = 40  # of the sentence of a hit, at least
-LOOKED_AT = 4_000  # characters of a passage in which the sentence is looked for
 NEAREST = 2  # titles where nothing is near
 
 
@@ -60,23 +59,6 @@ def _named(hit: Hit) -> str:
     return (
         f"{title} ({'read' if hit.trigger else 'ID'} {line(hit.path if hit.trigger else hit.id)})"
     )
-
-
-def best_sentence(text: str, query: str, title: str = "") -> str:
-    """Return the sentence of a passage with the most words of a query, the first of equals.
-
-    A sentence that only repeats the title does not count. Without prose it is the first line of code.
-    """
-    asked = {stem_of(word) for word in searched_words(query)}
-
-    def shared(sentence: str) -> int:
-        return len(asked & {stem_of(word) for word in searched_words(sentence)})
-
-    text = text[:LOOKED_AT]
-    sentences = [" ".join(each.split()) for each in blocks.split_markdown(text)]
-    sentences = [each for each in sentences if each.rstrip(".") != title.rstrip(".")]
-    code = (each for each in text.splitlines() if each.strip(" `~#"))
-    return max(sentences, key=shared, default="" if sentences else next(code, ""))
 
 
 def lesson(entry: WholeEntry, links: Sequence[Relation] = (), remarks: Iterable[str] = ()) -> str:
