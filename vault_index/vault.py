@@ -115,7 +115,8 @@ class Vault:
         what is there came with a clone or is somebody else's.
         """
         folder = self.root / INDEX
-        if not folder.exists() and self.root.is_dir() and not os.access(self.root, os.W_OK):
+        is_closed = self.root.is_dir() and not os.access(self.root, os.W_OK)
+        if is_closed and (not folder.exists() or ownership.is_anothers(folder)):
             name = f"{protocol.fnv64(os.path.realpath(self.root)):x}"
             folder = self.config.home / ownership.ELSEWHERE / name / INDEX
         ownership.check(folder)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import pwd
+import shlex
 import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -134,10 +137,96 @@ def test_a_link_is_refused(team: Vault, tmp_path: Path) -> None:
     assert not (tmp_path / ".gitignore").exists()
 
 
-def test_a_folder_of_another_user_is_refused(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(ForeignIndexError, match="another user"):
-        _ = team.index_dir
+def give_away(patch: pytest.MonkeyPatch, *paths: Path) -> None:
+    """Let paths seem to belong to another user: only root could do it for real."""
+    look = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        found = look(path)
+        values = [*found]
+        values[stat.ST_UID] += path in paths
+        return os.stat_result(values)
+
+    patch.setattr(Path, "lstat", lstat)
+
+
+def to_own(folder: Path) -> str:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    return f"{'sudo ' if os.geteuid() else ''}chown -R {user} {folder}"
+
+
+@pytest.mark.slow
+def test_an_index_of_another_user_says_chown(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 55, row 2: root wrote it in a container, and the user outside cannot read it."""
+    give_away(monkeypatch, team.index_dir)
+    for words in (("search", "heap"), ("list",), ("index",), ("index", "--rebuild")):
+        ran = run("lessons", *words, cwd=team.root, check=False)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.endswith(
+            f"Error: {team.root}/.vault_index belongs to another user\n"
+            f"Try: {to_own(team.root / '.vault_index')}\n"
+        )
+    assert (
+        f"   {to_own(team.root / '.vault_index')}\n" in run("lessons", "status", cwd=team.root).out
+    )
+
+
+def test_without_a_name_chown_gets_the_number(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unnamed(number: int) -> None:
+        raise KeyError(number)
+
+    give_away(monkeypatch, team.index_dir)
+    monkeypatch.setattr(pwd, "getpwuid", unnamed)
+    with pytest.raises(ForeignIndexError) as caught:
+        _ = open_vault(team.root).index_dir
+    assert f"chown -R {os.geteuid()} " in caught.value.hint
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can give a folder away; see the test above"
+)
+def test_hooks_are_silent_at_an_index_that_was_given_away(team: Vault, own_world: Path) -> None:
+    for path in (team.index_dir, *team.index_dir.rglob("*")):
+        os.lchown(path, 65534, 65534)
+    event = {"hook_event_name": "UserPromptSubmit", "prompt": "the build runs out of memory"}
+    done = run("lessons-hook", cwd=team.root, stdin=json.dumps(event))
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "belongs to another user" in (own_world / "hook.log").read_text()
+    ran = run("lessons", "search", "heap", cwd=team.root, check=False)
+    assert ran.err.endswith(f"Try: {to_own(team.root / '.vault_index')}\n")
+    run(*shlex.split(to_own(team.root / ".vault_index")), cwd=team.root)
+    assert "Raise the heap" in run("lessons", "search", "heap", cwd=team.root).out
+
+
+@pytest.mark.parametrize(
+    "inside", ["", "owner", "20261129-100000-abcd", "20261129-100000-abcd/manifest.json"]
+)
+def test_a_file_of_another_user_in_it_says_so_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    """`sudo lessons` with another home leaves a part that cannot be read."""
+    folder = tmp_path / ".vault_index"
+    place = write(folder / "20261129-100000-abcd/manifest.json", "{}")
+    write(folder / "owner", "")
+    read = folder / "owner" if inside == "owner" else place
+    refused = PermissionError(errno.EACCES, "Permission denied")
+    assert ownership.unreadable_index(read, refused).hint == "make it readable"
+    give_away(monkeypatch, folder / inside)
+    assert ownership.unreadable_index(read, refused).hint == to_own(folder)
+    full = OSError(errno.EIO, "Input/output error")
+    assert ownership.unreadable_index(read, full).hint == "check the disk, and mount it again"
+
+
+@pytest.mark.slow
+def test_where_the_vault_can_be_read_only_anothers_index_is_left_for_one_in_the_home(
+    team: Vault, monkeypatch: pytest.MonkeyPatch, own_world: Path
+) -> None:
+    """An image has a checkout with an index of root: nobody else can give it away, or remove it."""
+    give_away(monkeypatch, team.root / ".vault_index")
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != team.root and access(path, mode))
+    assert "Raise the heap" in run("lessons", "search", "heap", cwd=team.root).out
+    assert open_vault(team.root).index_dir.is_relative_to(own_world / ownership.ELSEWHERE)
 
 
 NAMES = ("watch.lock", "watch.log", "background.log", "lock")

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index import files
-from vault_index.errors import IndexStateError, unreadable
+from vault_index.errors import IndexStateError
 from vault_index.hotpath import clock, index_files
 from vault_index.store import ownership
 
@@ -113,7 +113,7 @@ def current(folder: Path) -> Path | None:
     except OSError as error:
         if index_files.is_missing(error):
             return None
-        raise unreadable(folder, error) from None
+        raise ownership.unreadable_index(folder / index_files.POINTER, error) from None
     whole = ownership.INDEX_NAME.fullmatch(name) and ownership.is_folder(folder / name)
     return folder / name if whole else None
 
@@ -149,7 +149,7 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
         return _restore_dirty(index, latest[1])
     except OSError as error:
         if not index_files.is_missing(error):
-            raise unreadable(index / _FILE, error) from None
+            raise ownership.unreadable_index(index / _FILE, error) from None
         raise IndexStateError(
             f"the index has no readable manifest: {error.strerror}", _REBUILD
         ) from None

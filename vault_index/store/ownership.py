@@ -21,8 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from vault_index import files, git, state
-from vault_index.errors import ForeignIndexError, GitError, WriteError, unreadable
-from vault_index.hotpath import index_files
+from vault_index.errors import ForeignIndexError, GitError, UnreadableError, WriteError, unreadable
+from vault_index.hotpath import index_files, spool
 from vault_index.hotpath.index_files import KEY, OWNER
 from vault_index.lesson import file
 
@@ -54,9 +54,42 @@ def check(folder: Path) -> None:
         remove = f"rm {shlex.quote(str(folder))}"
         raise ForeignIndexError(f"{folder} is {kind}, so it is not used", remove)
     if stat_now.st_uid != os.geteuid():
-        raise ForeignIndexError(
-            f"{folder} belongs to another user", "use a clone of your own, or remove the folder"
-        )
+        raise ForeignIndexError(f"{folder} belongs to another user", _to_own(folder))
+
+
+def is_anothers(path: Path) -> bool:
+    """Whether something is there, and belongs to another user."""
+    try:
+        return path.lstat().st_uid != os.geteuid()
+    except OSError:
+        return False
+
+
+def unreadable_index(place: Path, error: OSError) -> UnreadableError:
+    """Return the error for a file of an index that the system does not let us read."""
+    hint = "make it readable"
+    if isinstance(error, PermissionError) and (folder := _with_anothers(place)):
+        hint = _to_own(folder)
+    return unreadable(place, error, hint)
+
+
+def _with_anothers(place: Path) -> Path | None:
+    """Return the `.vault_index` of a place if that, or what is between them, is another user's."""
+    above = [place, *place.parents]
+    top = next((path for path in above if path.name == spool.INDEX), None)
+    between = above[: above.index(top) + 1] if top else []
+    return top if any(map(is_anothers, between)) else None
+
+
+def _to_own(folder: Path) -> str:
+    """Return the command that gives a folder to this user."""
+    import pwd
+
+    user = str(os.geteuid())
+    with suppress(KeyError):  # a container may know no name for it
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    sudo = "sudo " if os.geteuid() else ""
+    return f"{sudo}chown -R {user} {shlex.quote(str(folder))}"
 
 
 def is_ours(folder: Path) -> bool:
@@ -67,7 +100,7 @@ def is_ours(folder: Path) -> bool:
     try:
         return index_files.is_ours(str(folder), index_files.home_folder(os.environ))
     except OSError as error:
-        raise unreadable(error.filename or folder, error, "make it readable") from None
+        raise unreadable_index(Path(error.filename or folder), error) from None
 
 
 def claim(folder: Path) -> None:
