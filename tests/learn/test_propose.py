@@ -165,13 +165,6 @@ def test_more_than_six_at_once_are_refused(team: Vault) -> None:
         propose(team, *[entry()] * 7)
 
 
-def test_without_a_transcript_no_quote_is_kept_or_checked(team: Vault) -> None:
-    answer = propose(team, entry())
-    assert (answer.is_read, len(answer.proposals)) == (False, 1)
-    (card,) = cards(team)
-    assert (card.quotes, card.session, card.project) == ((), "", team.root.name)
-
-
 @pytest.mark.slow
 def test_an_earlier_session_is_read_and_proposed_from_by_its_id(
     team: Vault, own_world: Path

@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -127,6 +127,17 @@ def _store(
     return Captured(file, session, sum(record.id not in old for record in session.records))
 
 
+def not_forgotten(
+    journal: Journal, session: Session, there: Sequence[Moment]
+) -> tuple[Moment, ...]:
+    """Return the moments of a session that nobody had the journal forget. Raises StateError."""
+    with state.reading(journal.home) as db:
+        if any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
+            return ()
+        gone = _buried(db, {archive.hash_of(each.uuid): each.uuid for each in there if each.uuid})
+    return tuple(each for each in there if each.uuid not in gone)
+
+
 def _new(db: sqlite3.Connection, short: str, kept: Sequence[Moment]) -> list[Moment]:
     """Return the moments that are neither forgotten nor in another session."""
     uuids = {archive.hash_of(each.uuid): each.uuid for each in kept if each.uuid}
@@ -134,9 +145,14 @@ def _new(db: sqlite3.Connection, short: str, kept: Sequence[Moment]) -> list[Mom
         "SELECT uuid FROM moment WHERE uuid IN (SELECT value FROM json_each(?)) AND session != ?"
     )
     gone = {uuid for (uuid,) in db.execute(known, [json.dumps([*uuids.values()]), short])}
-    buried = "SELECT hash FROM forgotten WHERE hash IN (SELECT value FROM json_each(?))"
-    gone |= {uuids[hash] for (hash,) in db.execute(buried, [json.dumps([*uuids])])}
+    gone |= _buried(db, uuids)
     return [each for each in kept if each.uuid not in gone]
+
+
+def _buried(db: sqlite3.Connection, uuids: Mapping[str, str]) -> set[str]:
+    """Return the uuids, by their hashes, of what was forgotten."""
+    buried = "SELECT hash FROM forgotten WHERE hash IN (SELECT value FROM json_each(?))"
+    return {uuids[hash] for (hash,) in db.execute(buried, [json.dumps([*uuids])])}
 
 
 # Capture the transcripts that wait, and bring the index up to date.
@@ -205,8 +221,8 @@ class Read:
     begin: int = 0
 
 
-def read(file: Path, agent: str, before: Session | None = None) -> Read:
-    """Read a transcript, on from where `before` stopped.
+def read(file: Path, agent: str, before: Session | None = None, *, outputs: bool = False) -> Read:
+    """Read a transcript, on from where `before` stopped, with `outputs` with what each call printed.
 
     A file that shrank or whose beginning changed is read from the start. A session that this product
     started has no moments. Raises VaultError if the file cannot be read.
@@ -218,17 +234,17 @@ def read(file: Path, agent: str, before: Session | None = None) -> Read:
             if before is None or digest is None:
                 before, digest = Session("", agent, str(file)), hashlib.sha256()
                 opened.seek(0)
-            return _read(file, opened, before, digest)
+            return _read(file, opened, before, digest, outputs)
     except OSError as error:
         raise unreadable(file, error) from None
 
 
-def _read(file: Path, opened: BinaryIO, before: Session, digest: Any) -> Read:
+def _read(file: Path, opened: BinaryIO, before: Session, digest: Any, outputs: bool) -> Read:
     stop = before.read
     began, state = stop.bytes, stop.state
     unread = int(state.get("unread", 0))
     reading = Reading(file, before.agent, state.get("reader") or {}, unread, digest)
-    cut = Moments(before.folder, state.get("cut"))
+    cut = Moments(before.folder, state.get("cut"), outputs=outputs)
     there = list[Moment]()
     known: dict[str, Any] = {name: getattr(before, name) for name in (*_FIRST, "began", "ended")}
     known["session"] = before.parent or before.id
@@ -308,8 +324,14 @@ class Exclude:
         self._globs = [*globs]
         self._is_listed = matcher(self._globs)
 
-    def apply(self, there: Iterable[Moment], folder: str) -> tuple[Moment, ...]:
-        """Return moments of a session in a folder that tell nothing of what is excluded."""
+    def apply(
+        self, there: Iterable[Moment], folder: str, *, outputs: bool = False
+    ) -> tuple[Moment, ...]:
+        """Return moments of a session in a folder that tell nothing of what is excluded.
+
+        A call that names such a file itself keeps no result. With `outputs` one whose result alone names
+        it keeps the rest.
+        """
         moments, here = tuple(there), Path(folder)
         top = git.top_of(here) if folder.startswith("/") and here.is_dir() else None
         if not self._globs and top is None:
@@ -321,7 +343,8 @@ class Exclude:
             if self._is_listed(name, os.path.normpath(whole)):
                 out.add(name)
         out |= _ignored_by(top, folder, names - out) if top else set()
-        return tuple(filter(None, (_without(each, out) for each in moments))) if out else moments
+        kept = (_without(each, out, outputs) for each in moments)
+        return tuple(filter(None, kept)) if out else moments
 
 
 def _ignored_by(top: Path, folder: str, names: set[str]) -> set[str]:
@@ -359,7 +382,7 @@ def _name(match: re.Match[str]) -> str:
     return match[0].rstrip(_END)
 
 
-def _without(moment: Moment, out: set[str]) -> Moment | None:
+def _without(moment: Moment, out: set[str], outputs: bool) -> Moment | None:
     """Return a moment without what is out; None for a change of it."""
     if not out & _names_in(moment):
         return moment
@@ -379,11 +402,9 @@ def _without(moment: Moment, out: set[str]) -> Moment | None:
         shown(moment.text),
         moment.about if moment.kind in CHANGES else shown(moment.about),
     )
-    if (
-        moment.is_call
-        and moment.kind not in CHANGES
-        and (text, about) != (moment.text, moment.about)
-    ):
-        text = ""  # which could be the file's content
     files = tuple(path for path in moment.files if path not in out)
+    names_it = about != moment.about or files != moment.files
+    names_it = names_it or (text != moment.text and not outputs)
+    if moment.is_call and moment.kind not in CHANGES and names_it:
+        text = ""  # which could be the file's content
     return replace(moment, text=text, about=about, files=files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from vault_index.learn import timeline
@@ -12,7 +12,8 @@ from vault_index.learn.timeline import LEFT_OUT, without_labels
 from vault_index.proposals import draft
 from vault_index.proposals.draft import words
 from vault_index.text import failure
-from vault_index.transcripts import moments, vocabulary
+from vault_index.transcripts import events, moments, vocabulary
+from vault_index.transcripts.moments import Moment
 
 MIN_QUOTE_CHARS, MIN_QUOTE_WORDS = 20, 4
 MAX_QUOTE_CHARS = 500
@@ -26,11 +27,13 @@ MIN_LIKE = 60.0  # of 100: how like a quote the passage is that may have been me
 CHECK = "CHECK"  # that failed and then passed
 SPEAKERS = {
     **{CHECK: draft.CHECK, moments.PERSON: draft.PERSON, timeline.COMMIT: draft.COMMIT},
-    **dict.fromkeys((moments.FAILED, moments.REFUSED, moments.RAN), draft.PROGRAM),
+    **dict.fromkeys((moments.FAILED, moments.REFUSED, moments.RAN, moments.CALLED), draft.PROGRAM),
 }
+_FIRST = (CHECK, moments.PERSON, moments.FAILED, moments.RAN, moments.CALLED)
 _HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
 _ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
 _SPACE = re.compile(r"\s+")
+_CHOICE = re.compile(r"(?m)^- .*$")  # of a question: see `tools.shown_to_user`
 _SIGN = re.compile(r"(?m)^[+-](?![+-])")
 
 
@@ -55,7 +58,7 @@ def proven(
     """
     lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, said))
     proofs: list[str] = []
-    for text in (squeezed(without_labels(failure.without_escapes(quote))) for quote in quotes):
+    for text in map(_bare, quotes):
         is_short = len(text) < MIN_QUOTE_CHARS or len(words(text)) < MIN_QUOTE_WORDS
         if is_short and not (text in whole and len(words(text)) > 1):
             continue
@@ -65,6 +68,16 @@ def proven(
         if not is_given and any(_stands_in(text, other) for other in texts):
             proofs.append(text)
     return list(dict.fromkeys(proofs))
+
+
+def _bare(quote: str) -> str:
+    return squeezed(without_labels(moments.MARKS.sub("", failure.without_escapes(quote))))
+
+
+def unproven(quotes: Iterable[str]) -> list[str]:
+    """Return quotes of a usual length as they are, where nothing is there to look them up in."""
+    texts = (squeezed(failure.without_escapes(quote)) for quote in quotes)
+    return [text for text in dict.fromkeys(texts) if 0 < len(text) <= MAX_QUOTE_CHARS]
 
 
 def nearest_passage(quote: str, texts: Iterable[str]) -> str:
@@ -82,22 +95,48 @@ def nearest_passage(quote: str, texts: Iterable[str]) -> str:
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
     """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
-    there = material.moments
-    said = [(CHECK, there[failed].text) for failed, _ in moments.repairs(there)]
-    typed = [vocabulary.typed(each.text) for each in there if each.kind == moments.PERSON]
-    said += [(moments.PERSON, text) for text in typed]
-    said += [
-        (moments.FAILED if each.kind == moments.PERSON else each.kind, f"{each.about}\n{each.text}")
-        for each in there
-    ]
+    checks = [material.moments[failed].text for failed, _ in moments.repairs(material.moments)]
+    said = [(CHECK, text) for text in checks]
+    said += _said(material.heard or material.moments)
     spoken = [(kind, text) for kind, whole in said for text in texts_of([whole])]
-    kinds = [
-        next((kind for kind, text in spoken if quote in text), moments.AGENT)
-        for quote in (squeezed(without_labels(each)) for each in quotes)
-    ]
+    kinds = [_first(quote, spoken) for quote in map(_bare, quotes)]
     day = (material.ended or material.began)[:10]
     speakers = tuple(SPEAKERS.get(kind, draft.AGENT) for kind in kinds)
     return {"speakers": speakers, "project": material.project, "day": day}
+
+
+def _first(quote: str, spoken: Iterable[tuple[str, str]]) -> str:
+    """Return who said a quote: of a person and programs the first, else any other.
+
+    An output from before a person typed it is pasted, or the person's by chance.
+    """
+    kinds = [kind for kind, text in spoken if quote in text]
+    return next((kind for kind in kinds if kind in _FIRST), next(iter(kinds), moments.AGENT))
+
+
+def _said(there: Iterable[Moment]) -> Iterator[tuple[str, str]]:
+    """Yield what was said in the order of time, with the kind of who said it."""
+    questions = set[str]()
+    for each in there:
+        if each.kind == moments.AGENT and each.origin == moments.QUESTION:
+            questions |= {part.strip() for part in _CHOICE.split(each.text)} - {""}
+        if each.kind == moments.PERSON:
+            if not each.origin or each.origin in events.TYPED:
+                yield moments.PERSON, vocabulary.typed(_own_words(each, questions))
+            kind = moments.AGENT if each.origin == events.ANSWER else moments.FAILED
+            yield kind, each.text
+        else:
+            yield each.kind, each.text
+            yield moments.AGENT, each.about
+
+
+def _own_words(said: Moment, questions: Collection[str]) -> str:
+    """Return what a person said: an answer comes with the agent's question."""
+    text = said.text
+    if said.origin == events.ANSWER:
+        for question in sorted(questions, key=len, reverse=True):
+            text = text.replace(question, "\n\n")
+    return text
 
 
 def _stands_in(text: str, other: str) -> bool:
@@ -107,7 +146,8 @@ def _stands_in(text: str, other: str) -> bool:
 
 def prompts_of(material: Material) -> list[str]:
     """Return what the person typed, in its order."""
-    return [each.text for each in material.moments if each.kind == moments.PERSON]
+    there = (*material.moments, *material.heard)
+    return list(dict.fromkeys(each.text for each in there if each.kind == moments.PERSON))
 
 
 def prompts(texts: Iterable[str]) -> list[str]:

@@ -74,7 +74,7 @@ CHATTER = "it asks for nothing"
 SHORT = "it has under three words"
 OTHER = "another lesson answers it"
 # rules of warnings on a card
-ORDER, LIKE = "order", "like"
+ORDER, LIKE, QUOTES = "order", "like", "quotes"
 _BREAK = re.compile(
     r"(?i)[,;:.(\u2013\u2014]|\s-\s"
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
@@ -187,12 +187,14 @@ def title_of(title: str, least: int) -> str:
 def _proven(entry: Entry, context: Context) -> Entry:
     """Return an entry with the quotes that hold, and with lines of failures. Raises _Dropped.
 
-    An agent whose transcripts nobody reads has no quotes.
+    Quotes from an agent whose transcripts nobody reads are kept, and the card says so: see `_checked`.
     """
     said = evidence.prompts_of(context.material)
     quotes = evidence.proven(entry.quotes, context.texts, context.given.values(), said)
-    if not quotes and context.material.moments:
+    if context.material.is_transcribed and not quotes:
         raise _Dropped(NO_QUOTE if entry.quotes else QUOTELESS)
+    if not context.material.is_transcribed:
+        quotes = evidence.unproven(entry.quotes)
     return replace(
         entry,
         quotes=tuple(quotes[:MAX_QUOTES]),
@@ -346,6 +348,10 @@ def _checked(
     if order := next((each for each in context.orders if evidence.obeys(said, each)), ""):
         quoted = blocks.one_line(order.strip("+- \t"))
         findings.append(_warning(ORDER, f"the session read this as an order to an agent: {quoted}"))
+    if proposal.quotes and not context.material.is_transcribed:
+        findings.append(
+            _warning(QUOTES, "quotes were not looked up: no transcript of this session")
+        )
     if other:
         also = f"{other.id} waits, too, and has another cure: accept one, then [m] adds the other"
         findings.append(_warning(LIKE, also))

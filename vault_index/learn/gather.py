@@ -7,6 +7,7 @@ exclude by now.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,17 +28,29 @@ from vault_index.learn import diff, timeline
 from vault_index.learn.diff import Diff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.store import injections
-from vault_index.transcripts import reading
-from vault_index.transcripts.moments import CHANGES, NEW_FILE, Moment
+from vault_index.transcripts import events, reading
+from vault_index.transcripts.moments import (
+    AGENT,
+    CALLED,
+    CHANGES,
+    NEW_FILE,
+    OPEN,
+    PERSON,
+    RAN,
+    Moment,
+)
 from vault_index.vault import FOLDER, Vault
 
 LAST, BEFORE = "last", "before"  # the latest session of a project, and the one before it
+_NOT_KEPT = (capture.NOT_RECORDED, capture.COPY, capture.NO_WORK)
 NOBODY = "none"  # no session: what a person writes at a terminal
 MAX_SUBJECTS = 50
 MAX_FILE = 512 * 1024  # bytes of a file that is named
 _COMMITTED_WITHIN = timedelta(hours=1)  # after the end of a session
 _LATEST = 20  # sessions of a project among which is one that no agent started
 _TRANSCRIPTS = 200  # changed last, among which one of a project is looked for
+# what the vault said, and the entries that are proposed, prove nothing
+_OURS = re.compile(r"\blessons\S* (?:-\S+ )*(?:propose|search|show|ask|recall|learn|review|list)\b")
 
 
 def session(
@@ -45,14 +58,14 @@ def session(
 ) -> Material:
     """Return the material of a session: by its id, the beginning of that, LAST or BEFORE.
 
-    LAST and BEFORE look in the project of `folder`. An `unrecorded` session is read, and not kept.
+    LAST and BEFORE look in the project of `folder`. An `unrecorded` session is read whole, and not kept.
     Raises VaultError without one.
     """
     config = vault.config
     journal = Journal(config)
     chosen, moments = _find_session(journal, name, folder or vault.root, unrecorded)
     globs = (*config[LearnTable].exclude, *config[JournalTable].exclude)
-    there = Exclude(globs).apply(moments, chosen.folder)
+    there = Exclude(globs).apply((each for each in moments if not _is_ours(each)), chosen.folder)
     moments = tuple(timeline.of_session(there, diff.wanted(globs)))
     changed = _during(vault, chosen) or _by_edits(moments)
     subjects = [subject for each in there for subject in each.commits]
@@ -64,6 +77,7 @@ def session(
         began=chosen.began,
         ended=chosen.ended,
         moments=moments,
+        heard=_heard(journal, chosen, globs) if unrecorded else (),
         subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
         injected=_injected(vault, chosen.id),
         **changed.of_material,
@@ -89,6 +103,38 @@ def at_hand(vault: Vault, name: str, folder: Path) -> Material:
         wanted = _wanted(vault, vault.root)
         text = diff.between(vault.root, base, "", wanted).text if base else ""
         return Material(SESSION, "", folder.name, diff=text)
+
+
+def _heard(journal: Journal, session: Session, globs: Sequence[str]) -> tuple[Moment, ...]:
+    """Return what stands in a session's transcript, with what calls printed, and in the journal.
+
+    It is all that its agent had: one that resumes a session goes on in its file, or copies what was said
+    before. Raises VaultError if the file cannot be read.
+    """
+    file = Path(session.transcript)
+    known = archive.of_transcript(journal, file)
+    there: list[Moment] = []
+    if session.transcript and file.is_file():
+        agent = session.agent or reading.agent_of(file)
+        read = capture.not_forgotten(
+            journal, session, capture.read(file, agent, outputs=True).moments
+        )
+        there += Exclude(globs).apply(read, session.folder, outputs=True)
+    kept = archive.moments_of(journal, known) if known else []
+    there += [each for each in kept if each.kind != CALLED]
+    return tuple(_as_spoken(each) for each in there if each.kind != OPEN and not _is_ours(each))
+
+
+def _as_spoken(moment: Moment) -> Moment:
+    """Return a moment that a person said only if one typed it."""
+    if moment.kind != PERSON or moment.origin in events.TYPED:
+        return moment
+    return replace(moment, kind=AGENT if moment.origin == events.PLAN else RAN)
+
+
+def _is_ours(moment: Moment) -> bool:
+    is_server = moment.tool.startswith("mcp__") and "lessons" in moment.tool
+    return is_server or (moment.is_call and _OURS.search(moment.about) is not None)
 
 
 def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Material:
@@ -229,10 +275,11 @@ def _captured(
     captured = capture.capture(journal, transcript, agent)
     if captured.session:
         return captured.session, archive.moments_of(journal, captured.session)
-    if unrecorded and captured.why == capture.NOT_RECORDED:
-        read = capture.read_on(journal, transcript, agent)
+    if unrecorded and captured.why in _NOT_KEPT:  # whole, whatever the journal has of it
+        read = capture.read(transcript, agent)
+        there = capture.not_forgotten(journal, read.session, read.moments)
         project = projects.name_for(journal, read.session.folder)
-        return replace(read.session, project=project), read.moments
+        return replace(read.session, project=project), there
     raise VaultError(
         f"session {transcript.stem} is not in the journal: {captured.why}",
         "run lessons journal import",

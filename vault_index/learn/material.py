@@ -33,7 +33,9 @@ class FileChange:
 class Material:
     """A piece of work. `target` is a session's id, revisions (`A..B`), or paths.
 
-    The rule and models read the `moments`, nothing else. `diff` is unified, without ignored paths.
+    The rule and models read the `moments`, nothing else. `heard` is the whole transcript of an agent that
+    proposes, with what its calls printed: its quotes may stand there, and it is not kept. `diff` is
+    unified, without ignored paths.
     `injected` has the ids of lessons that the session was given, each with the hash of the prompt at
     which it came first, "" for the session's start.
     """
@@ -42,6 +44,7 @@ class Material:
     target: str
     project: str = ""
     moments: tuple[Moment, ...] = ()  # in the order of time
+    heard: tuple[Moment, ...] = ()  # in the order of time, too
     session: str = ""  # the agent's id of it
     branch: str = ""
     began: str = ""  # ISO 8601
@@ -55,7 +58,17 @@ class Material:
     @property
     def texts(self) -> tuple[str, ...]:
         """Return all texts, in which a quote of a draft must stand word for word."""
-        return tuple(text for each in self.moments for text in (each.text, each.about) if text)
+        return _texts_of(self.moments)
+
+    @property
+    def is_transcribed(self) -> bool:
+        """Whether there is anything in which a quote can be looked up."""
+        return bool(self.moments or self.heard)
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """Return all texts of the transcript."""
+        return _texts_of(self.heard)
 
     @property
     def facts(self) -> Iterator[tuple[str, str]]:
@@ -74,6 +87,10 @@ class Material:
     def digest(self) -> str:
         """Return the hash of all texts: the same material is not learned from twice."""
         return hash_of(*self.texts)
+
+
+def _texts_of(moments: tuple[Moment, ...]) -> tuple[str, ...]:
+    return tuple(text for each in moments for text in (each.text, each.about) if text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -403,7 +403,7 @@ def _context(work: _Work) -> gate.Context:
     for id in [*work.material.injected][:MAX_GIVEN]:
         with suppress(VaultError):  # it was deleted since
             given[id] = lessons.show(id).text
-    texts: Sequence[str] = work.material.texts  # an agent has read its orders, too
+    texts: Sequence[str] = work.material.texts + work.material.spoken  # with the orders it read
     if work.model:  # quotes must stand in what it was sent
         texts = [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
     addends = ", ".join(f"{each.name} +{each.points}" for each in work.worth.addends)

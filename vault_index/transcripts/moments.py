@@ -45,7 +45,7 @@ MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is al
 MIN_ANSWER = 60  # characters of an answer without work that say something
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
 _OWN = ("/.claude/plans/", "/.claude/projects/")  # files of the agent
-_MARKS = re.compile(r"</?tool_use_error>")
+MARKS = re.compile(r"</?tool_use_error>")
 _OF_PROGRAM = re.compile(  # commands to the agent's program, not to the agent
     r"/(?:add-dir|agents|clear|compact|config|context|cost|doctor|effort|exit|export|fast|help|hooks|ide"
     r"|login|logout|mcp|memory|model|output-style|permissions|plugin|quit|release-notes|rename|resume"
@@ -149,6 +149,7 @@ class _Call:
     edits: Sequence[tools.Edit] = ()
     done: Event | None = None
     text: str = ""  # of its result, redacted; kept of few
+    output: str = ""  # the same where it says nothing of the work, and is kept all the same
 
     @property
     def command(self) -> str:
@@ -166,11 +167,15 @@ class _Turn:
 class Moments:
     """Takes the events of a session; `take` returns the moments of the turn that an event ends.
 
-    `folder` is where the session began. `state` is another reader's, from which it goes on.
+    `folder` is where the session began. `state` is another reader's, from which it goes on. With
+    `outputs` the text of a call that ended well is what it printed.
     """
 
-    def __init__(self, folder: str = "", state: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: str = "", state: Mapping[str, Any] | None = None, *, outputs: bool = False
+    ) -> None:
         state = state or {}
+        self._outputs = outputs
         self._clean_value = lru_cache(maxsize=MAX_VALUES)(self._clean)
         self._folder = folder
         self._number = int(state.get("number", 0))  # of the last prompt
@@ -272,10 +277,13 @@ class Moments:
         call = self._open.pop(event.call, None)
         if call is None:
             return
-        text = failure.without_escapes(blocks.ends(event.text, RESULT_CHARS, _CUT))
+        most = MAX_CHARS if self._outputs else RESULT_CHARS
+        text = failure.without_escapes(blocks.ends(event.text, most, _CUT))
         call.done = replace(event, text="")
         if event.is_error or tools.is_result_needed(call.kind, call.input, text):
-            call.text = self._clean(_MARKS.sub("", text))
+            call.text = self._clean(MARKS.sub("", text))
+        elif self._outputs and call.event.tool != tools.QUESTION:  # the person's answer is a prompt
+            call.output = self._clean(text)
 
     def _of_call(self, call: _Call) -> Iterator[Moment]:
         """Yield the moments of a call: one, or one for each file that it changed."""
@@ -293,14 +301,17 @@ class Moments:
                 text = blocks.ends("\n".join(self._changed_lines(edit)), MAX_CHANGE, _CUT)
                 kind = NEW_FILE if edit.is_whole else EDIT
                 yield replace(plain, kind=kind, about=path, text=text, part=part)
+            if self._outputs:
+                yield replace(plain, kind=CALLED, text=call.output)
         else:
             yield self._ended(plain, call, done)
 
     def _failed(self, plain: Moment, call: _Call, done: Event) -> Moment:
         if vocabulary.is_refusal(call.text):
-            wanted = (line for edit in call.edits for line in self._changed_lines(edit))
+            wanted = [line for edit in call.edits for line in self._changed_lines(edit)]
+            text = blocks.ends("\n".join(wanted), MAX_CHANGE, _CUT)
             return replace(
-                plain, kind=REFUSED, text=blocks.ends("\n".join(wanted), MAX_CHANGE, _CUT)
+                plain, kind=REFUSED, text=f"{text}\n{call.text}" if self._outputs else text
             )
         text = blocks.ends(call.text, MAX_OUTPUT, _CUT)
         if vocabulary.is_aborted(text):
@@ -329,6 +340,8 @@ class Moments:
                 created = _CREATED.search(call.text)
                 todo = {**values, "created": created[1]} if created else values
                 plain = replace(plain, text=json.dumps(todo, ensure_ascii=False))
+        if self._outputs:
+            plain = replace(plain, text=call.output or call.text)
         return replace(plain, files=tuple(self._relative(path, call.event) for path in named))
 
     def _relative(self, path: str, event: Event) -> str:

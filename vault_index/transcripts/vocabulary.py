@@ -305,7 +305,8 @@ def language(text: str) -> str:
 _OUTPUT = re.compile(
     r"(?im)^[ \t]*(?:\W{0,3}(?:[\w.-]+\W{1,3})?(?:error|fatal|panic|exception|warning|failed|failure)"
     r"(?:\[\w+\])?:|[\w.]+(?:Error|Exception)\b:?|Traceback \(|File \"|at \S+ ?\(|[$%] |>>> |E   "
-    r"|npm ERR|make(?:\[\d+\])?: |\[?\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d)"
+    r"|npm ERR|make(?:\[\d+\])?: |\[?\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d"
+    r"|\S+[:(]\d+\S*\s+(?:error|warning|fatal)\b)"  # of a compiler, behind the place
 )
 
 

@@ -1,0 +1,161 @@
+"""A quote holds if it stands in the transcript that the agent had, whatever the journal has of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.learn.test_propose import CORRECTION, cards, entry, propose
+from tests.support.commands import run as run_command
+from tests.support.conversations import Conversation, about_redirects
+from tests.support.files import MakeVault, commit, lesson_text, write
+from vault_index import api, client
+from vault_index.learn import gate
+from vault_index.proposals import review
+from vault_index.vault import Vault, open_vault
+
+PRINTED = "order 4711 was booked twice on the sixth of November"
+SAID = "The login redirect loses the query string, please correct that"
+BROKEN = "deadlock detected while two workers booked order 4711"
+LONG_AGO = "The redirect dropped the query because it was built from the path alone."
+QUESTION = "Should uploads be retried after the server said 409?"
+ANSWER = "never retry an upload of a 409"
+
+
+@pytest.fixture
+def team(make_vault: MakeVault, own_world: Path, text_only: None) -> Vault:
+    vault = make_vault({"devops/heap.md": lesson_text("Raise the heap", "Set NODE_OPTIONS in CI.")})
+    commit(vault.root)
+    return open_vault(vault.root)
+
+
+def holds(team: Vault, quote: str, **more: str) -> bool:
+    """Whether an entry with a quote is proposed, with that quote."""
+    answer = propose(team, entry(quotes=[quote]), **more)
+    reasons = [each.reason for each in answer.dropped]
+    assert reasons in ([], [gate.NO_QUOTE]), reasons
+    kept = [quote in each.quotes for each in answer.proposals]
+    for each in answer.proposals:
+        review.drop(team, each.id)
+    return kept == [True]
+
+
+def talk(team: Vault) -> Conversation:
+    """A session in which the person, the agent and programs said something."""
+    talk = about_redirects(team.root)
+    talk.runs("psql -c 'select * from orders'", f"id | text\n1 | {PRINTED}\n(1 row)")
+    talk.runs("make book", f"Exit code 2\n{BROKEN}", failed=True)
+    return talk.asks(CORRECTION)
+
+
+def resumed(team: Vault, first: Conversation) -> Conversation:
+    """Another session, whose file begins with a copy of the first, as a fork's does."""
+    second = Conversation(team.root, "resumed")
+    copied = [line.replace(first.id.encode(), second.id.encode()) for line in first._talk.lines]
+    second._talk.lines += copied
+    return second.asks("go on with the login, please").says("The login keeps its query string.")
+
+
+EVERY = [SAID, LONG_AGO, PRINTED, BROKEN, CORRECTION]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quote", EVERY)
+def test_of_an_unrecorded_session_that_was_imported(team: Vault, quote: str) -> None:
+    """Issue 58, row 1: 33 of 50 entries were dropped after an import."""
+    talk(team)
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    assert holds(team, quote)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "unrecorded"])
+@pytest.mark.parametrize("quote", EVERY)
+def test_of_a_resumed_session_from_before_the_resume(
+    team: Vault, own_world: Path, quote: str, recorded: bool
+) -> None:
+    """Issue 58, row 2: the journal keeps only the new part."""
+    if recorded:
+        write(own_world / "journal" / "recorded", "*\n")
+    first = talk(team)
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    resumed(team, first)
+    assert holds(team, quote)
+
+
+def test_of_what_a_command_printed_that_succeeded(team: Vault) -> None:
+    """Issue 58, row 3."""
+    talk(team)
+    propose(team, entry(quotes=[PRINTED]))
+    (card,) = cards(team)
+    assert (card.quote, card.speaker) == (PRINTED, "a program")
+
+
+def test_of_the_journal_where_the_transcript_is_gone(team: Vault) -> None:
+    first = talk(team)
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    first.file.unlink()
+    assert holds(team, CORRECTION, session=first.id)
+
+
+def test_without_a_transcript_the_card_says_that_quotes_were_not_looked_up(team: Vault) -> None:
+    answer = propose(team, entry())
+    assert (answer.is_read, len(answer.proposals)) == (False, 1)
+    (card,) = cards(team)
+    assert (card.quotes, card.session) == ((CORRECTION,), "")
+    (said,) = (each["message"] for each in card.findings if each["rule"] == gate.QUOTES)
+    assert said == "quotes were not looked up: no transcript of this session"
+    assert said in run_command("lessons", "review", card.id, cwd=team.root).out
+
+
+@pytest.mark.slow
+def test_what_the_vault_printed_and_what_was_proposed_before_prove_nothing(team: Vault) -> None:
+    made_up = "the quokka never eats before the noon of a monday"
+    session = talk(team)
+    session.runs("lessons show devops/heap", f"# Raise the heap\n\n> {made_up}")
+    session.runs(f"echo '[{made_up}]' | lessons propose", "dropped: its title")
+    session.calls("mcp__lessons__propose", made_up)
+    assert not holds(team, made_up)
+
+
+@pytest.mark.slow
+def test_what_is_excluded_or_was_forgotten_proves_nothing(team: Vault, own_world: Path) -> None:
+    write(team.config.home / "config.toml", '[journal]\nexclude = ["private/*"]\n')
+    session = talk(team)
+    session.runs("cat private/plan.txt", "we sell the shop to the others in May")
+    session.runs(
+        "grep -r shop .", "private/plan.txt: no\nREADME.md: the shop sells books on Monday"
+    )
+    assert not holds(team, "we sell the shop to the others in May")
+    assert holds(team, "README.md: the shop sells books on Monday")
+    client.ask(str(team.root), api.journal.import_transcripts(since=""))
+    run_command("lessons", "journal", "forget", "--matching", "nginx.conf", "--yes", cwd=team.root)
+    assert not holds(team, CORRECTION)
+    assert holds(team, SAID)
+
+
+def speaker(team: Vault, quote: str) -> str:
+    (made,) = propose(team, entry(quotes=[quote])).proposals
+    (card,) = (each for each in cards(team) if each.id == made.id)
+    return card.speaker
+
+
+@pytest.mark.parametrize(("quote", "said_by"), [(QUESTION, "the agent"), (ANSWER, "a person")])
+def test_only_the_answer_to_a_question_is_the_persons_word(
+    team: Vault, quote: str, said_by: str
+) -> None:
+    """Issue 58, row 4."""
+    session = talk(team)
+    asked = {"question": QUESTION, "options": [{"label": "yes", "description": "three times"}]}
+    answer = f'User has answered your questions: "{QUESTION}"="{ANSWER}". You can now continue'
+    session._after(session._talk.calls("AskUserQuestion", answer, questions=[asked]))
+    assert speaker(team, quote) == said_by
+
+
+@pytest.mark.parametrize("pasted", [PRINTED, "src/a.ts(3,5): error TS2322: not assignable here"])
+def test_what_a_person_pasted_is_a_programs_word(team: Vault, pasted: str) -> None:
+    """Issue 58, row 4: an output that came before, or what looks like one."""
+    session = talk(team)
+    session.asks(f"what does this mean, and why does it happen on Mondays\n{pasted}")
+    assert speaker(team, pasted) == "a program"
