@@ -166,6 +166,26 @@ def test_what_supersedes_a_lesson_takes_its_place_though_no_prompt_finds_it(
     assert not select.for_prompt(vault, PROMPT, given=["newer"]).hits
 
 
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Postgres alter table", f"{LOCK} Tell the owner."),
+        ("Alter table of Postgres", LOCK.replace("first", "at first")),
+    ],
+)
+def test_a_near_copy_of_a_superseded_lesson_is_superseded(
+    make_vault: MakeVault, title: str, text: str
+) -> None:
+    """Issue 57, 2: only the name of the newest look-alike was asked for."""
+    newer = lesson_text(
+        "Lock timeouts", "We use another tool now.\n\n## Related\n\n- supersedes: lock\n"
+    )
+    vault = make_vault(FILES | {"newer.md": newer, "copy.md": lesson_text(title, text)})
+    os.utime(vault.lessons_dir / "lock.md", (1_700_000_000, 1_700_000_000))
+    vault = with_floors(vault, 0.1, 0.1)
+    assert [hit.lesson_id for hit in select.for_prompt(vault, PROMPT).hits] == ["newer"]
+
+
 def test_a_pointer_does_not_say_its_title_twice() -> None:
     """Issue 55, row 15: of a lesson without a title it is the first sentence."""
     title = "Staging deploys need the VPN"

@@ -31,7 +31,7 @@ def load(store: Reader) -> None:
     """Make what is made once of a version of the table: no prompt waits for it then."""
     store.mask(filters.all_of(filters.FOR_AGENTS))
     _by_words(store)
-    _superseding(store)
+    _superseded(store)
 
 
 def only(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
@@ -109,16 +109,17 @@ def newest(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Return hits in their order, each once and as the newest that says the same and is allowed.
 
     They say the same if `lessons check` reports them as near-duplicates and title or text is equal, if
-    both were found and are nearly equal, or if one says to supersede the other.
+    both were found and are nearly equal, or if one says to supersede the other or a copy of it.
     """
     every = list(hits)
     if not every:
         return []
     store = vault.open_index().store
-    newer = _superseding(store)
+    newer = _superseding(store) | _superseding_copies(store, every)
     chosen: dict[str, Hit] = {}
     for hit in every:
-        best = _replaced(vault, _newest_like(vault, store, hit), newer)
+        best = hit if hit.lesson_id.casefold() in newer else _newest_like(vault, store, hit)
+        best = _replaced(vault, best, newer)
         chosen.setdefault(best.lesson_id, best)
     return _one_of_each(vault, store, [*chosen.values()])
 
@@ -210,6 +211,44 @@ def _order(vault: Vault, hit: Hit) -> tuple[float, int, str]:
         with suppress(OSError):
             when = (vault.root / hit.path).stat().st_mtime
     return -when, len(hit.path), hit.path
+
+
+def _superseding_copies(store: Reader, hits: Sequence[Hit]) -> dict[str, str]:
+    """Return what supersedes hits that are copies of a superseded lesson, by their ids, folded."""
+    newer = _superseding(store)
+    named = _superseded(store)
+    if not named:
+        return {}
+    keys, _ = _by_words(store)
+    vectors = store.of_lessons(list(dict.fromkeys([*named, *(hit.lesson_id for hit in hits)])))
+
+    def is_copy(id: str, old: str) -> bool:
+        least = DUPLICATE_COSINE if {*keys.get(id, ())} & {*keys[old]} else _NEARLY_EQUAL
+        if id not in vectors or old not in vectors:
+            return not vectors and least == DUPLICATE_COSINE
+        return bool(vectors[id] @ vectors[old] >= least)
+
+    found = {}
+    for hit in hits:
+        if {hit.lesson_id.casefold(), hit.title.casefold()} & newer.keys():
+            continue
+        others = (new for old, new in named.items() if is_copy(hit.lesson_id, old))
+        new = next((id for id in others if id != hit.lesson_id), None)
+        if new is not None:
+            found[hit.lesson_id.casefold()] = new
+    return found
+
+
+@once
+def _superseded(store: Reader) -> dict[str, str]:
+    """Return the ids of the superseded lessons, with what supersedes each."""
+    newer = _superseding(store)
+    named = {}
+    for row in store.wholes("lesson_id", "title") if newer else ():
+        id = newer.get(row["lesson_id"].casefold()) or newer.get(row["title"].casefold())
+        if id is not None and id != row["lesson_id"]:
+            named[row["lesson_id"]] = id
+    return named
 
 
 @once
