@@ -13,7 +13,7 @@ from tests.support.places import TESTS
 from vault_index.edit import import_lessons
 from vault_index.errors import WriteError
 from vault_index.index import reconcile
-from vault_index.lesson import edits, parse
+from vault_index.lesson import edits, parse, passages
 from vault_index.search import entries
 from vault_index.vault import Vault
 
@@ -222,3 +222,48 @@ def test_a_secret_that_json_hides_behind_a_line_end(vault: Vault) -> None:
     }
     (item,) = import_lessons.plan(vault, json_lines([hidden])).items
     assert item.verdict == "secret"
+
+
+ADR_TOOLS = {
+    "0001-use-rabbit.md": "# 1. Use Rabbit\n\nSuperceded by [2. Use Kafka](0002-use-kafka.md)\n",
+    "0002-use-kafka.md": "# 2. Use Kafka\n\n## Status\n\nAccepted\n",
+}
+OTHER_WAY = {
+    "0001-use-rabbit.md": "# 1. Use Rabbit\n\n## Status\n\nSuperseded\n",
+    "0002-use-kafka.md": "# 2. Use Kafka\n\nSupersedes [1. Use Rabbit](./0001-use-rabbit.md#status)\n",
+}
+MADR = {
+    "0001-use-rabbit.md": "---\nstatus: superseded by [ADR-0002](0002-use-kafka.md)\n---\n# Use Rabbit\n",
+    "0002-use-kafka.md": "# 2. Use Kafka\n\n## Related\n\n- related: queues\n",
+}
+
+
+@pytest.mark.parametrize("records", [ADR_TOOLS, OTHER_WAY, MADR])
+def test_of_decision_records_the_newer_names_the_one_that_it_supersedes(
+    vault: Vault, tmp_path: Path, records: dict[str, str]
+) -> None:
+    """Issue 57, 2: agents got the decision that was taken back."""
+    for name, text in records.items():
+        write(tmp_path / "adr" / name, f"{text}\nMessages go through one broker, as {name} says.\n")
+    planned = import_lessons.plan(vault, tmp_path / "adr", category="decisions")
+    again = import_lessons.plan(vault, tmp_path / "adr", category="decisions")
+    assert verdicts(planned) == verdicts(again)
+    old, new = (
+        lesson
+        for item in sorted(planned.items, key=lambda item: item.path)
+        for lesson in parse.parse_file(item.data, item.path)
+    )
+    assert passages.superseded(new.text) == [old.title]
+    assert passages.superseded(old.text) == []
+    import_lessons.apply(vault, planned)
+    assert {
+        item.verdict
+        for item in import_lessons.plan(vault, tmp_path / "adr", category="decisions").items
+    } == {"same"}
+
+
+def test_a_record_in_code_or_elsewhere_supersedes_nothing(vault: Vault, tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "# A\n\n```\nSuperseded by [B](b.md)\n```\nSuperseded by [C](c.md)\n")
+    write(tmp_path / "b.md", "# B\n\nSupersedes a long tradition.\n")
+    for item in import_lessons.plan(vault, tmp_path).items:
+        assert b"supersedes:" not in item.data

@@ -15,7 +15,7 @@ from pathlib import Path
 from vault_index import check, files, git
 from vault_index.check import harmless
 from vault_index.edit import formats
-from vault_index.edit.formats import Draft
+from vault_index.edit.formats import Draft, decisions
 from vault_index.errors import (
     ChangedError,
     LessonError,
@@ -134,7 +134,7 @@ def plan(
                 problems.append(f"{name}:{error.line}: {error.message}{advice}")
     items: list[Item] = []
     taken: dict[str, bytes] = {}
-    for name, draft in pairs:
+    for name, draft in decisions.with_links(pairs):
         try:
             if draft.why:
                 items.append(Item(name, draft.line, "", "", b"", LEFT_OUT, draft.why))
