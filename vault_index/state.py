@@ -552,6 +552,12 @@ def _released(db: sqlite3.Connection) -> None:
         db.executemany("INSERT INTO released VALUES (?)", names)
 
 
+@migration
+def _imported(db: sqlite3.Connection) -> None:
+    """Add the hashes of files that imports wrote: see `edit.import_lessons`."""
+    db.execute("CREATE TABLE imported (hash TEXT PRIMARY KEY) WITHOUT ROWID")
+
+
 def _home_of(db: sqlite3.Connection) -> Path:
     (_, _, file), *_ = db.execute("PRAGMA database_list")
     return Path(file).parent if file else Path(os.devnull)

@@ -182,6 +182,7 @@ def test_without_a_name_chown_gets_the_number(team: Vault, monkeypatch: pytest.M
     assert f"chown -R {os.geteuid()} " in caught.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can give a folder away; see the test above"
 )

@@ -1,20 +1,21 @@
 """Import many lessons at once: first a plan of what is written where, then exactly that.
 
-Nothing in the vault is overwritten; `update` may replace a file that git has as it is. A lesson that the
-vault has already, or nearly, is left out with the reason, so a second run changes nothing.
+Nothing in the vault is overwritten; `update` may replace a file that git has as it is, or that nobody
+touched since it was imported. A lesson that the vault has already, or nearly, is left out with the
+reason, so a second run changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vault_index import check, files, git
+from vault_index import check, files, git, state
 from vault_index.check import harmless
-from vault_index.edit import formats
+from vault_index.edit import formats, links
 from vault_index.edit.formats import Draft, decisions
 from vault_index.errors import (
     ChangedError,
@@ -28,7 +29,7 @@ from vault_index.hotpath import index_files
 from vault_index.index import rows
 from vault_index.lesson import edits, parse
 from vault_index.lesson.category import checked
-from vault_index.lesson.file import LessonFile
+from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of, own_of
 from vault_index.search import duplicates
 from vault_index.search.duplicates import DUPLICATE_COSINE
@@ -62,6 +63,7 @@ class Item:
     verdict: str = WRITE  # write | update | same | taken | left out | duplicate | secret | refused
     why: str = ""  # it is not written
     before: bytes | None = None
+    origin: Path | None = None  # the file that it is from, in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,28 +125,61 @@ def plan(
     """
     filed = checked(category) if category else ""
     pairs: list[tuple[str, Draft]] = []
+    origins: list[Path | None] = []
     problems: list[str] = []
     empty: list[str] = []
     for each in [source] if isinstance(source, (Path, bytes)) else source:
         for name, drafts, errors in read(each, format):
+            origin = None if isinstance(each, bytes) else _origin(each, name)
             pairs += [(name, draft) for draft in drafts]
+            origins += [origin] * len(drafts)
             empty += [] if drafts or errors else [name]
             for error in errors:
                 advice = f" ({error.hint})" if error.hint else ""
                 problems.append(f"{name}:{error.line}: {error.message}{advice}")
-    items: list[Item] = []
+    placed: list[Item] = []
     taken: dict[str, bytes] = {}
-    for name, draft in decisions.with_links(pairs):
+    for (name, draft), origin in zip(decisions.with_links(pairs), origins, strict=True):
         try:
-            if draft.why:
-                items.append(Item(name, draft.line, "", "", b"", LEFT_OUT, draft.why))
-                continue
             item = _placed(vault, name, draft, filed, taken)
-            items.append(_judged(_updating(vault, item) if update else item))
+            item = _where_it_is(vault, item) if update else item
+            placed.append(replace(item, origin=origin))
         except VaultError as error:
             problems.append(f"{name}:{draft.line}: {error.message}")
+    places = _places(vault, placed)
+    items: list[Item] = []
+    for item in placed:
+        try:
+            item = _compared(vault, _linked(vault, item, places))
+            items.append(_judged(_updating(vault, item) if update else item))
+        except VaultError as error:
+            problems.append(f"{item.source}:{item.line}: {error.message}")
     items = _without_duplicates(vault, items, progress)
     return Plan(tuple(items), tuple(problems), tuple(empty))
+
+
+def _origin(source: Path, name: str) -> Path:
+    folder = source if source.is_dir() else source.parent
+    return Path(os.path.realpath(folder), name)
+
+
+def _places(vault: Vault, items: Sequence[Item]) -> dict[Path, Path]:
+    """Return where each file goes that becomes one lesson file, both in full."""
+    places: dict[Path, Path] = {}
+    several: set[Path] = set()
+    for item in items:
+        if item.origin and item.path:
+            several |= {item.origin} & places.keys()
+            places[item.origin] = Path(os.path.realpath(vault.lessons_dir), item.path)
+    return {origin: place for origin, place in places.items() if origin not in several}
+
+
+def _linked(vault: Vault, item: Item, places: Mapping[Path, Path]) -> Item:
+    """Return an item whose links lead from its place where they led in its source."""
+    if item.origin is None or item.verdict != WRITE:
+        return item
+    place = Path(os.path.realpath(vault.lessons_dir), item.path)
+    return replace(item, data=links.moved(item.data, item.origin, place, places))
 
 
 def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: None) -> list[Path]:
@@ -167,6 +202,7 @@ def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: 
             of_source.append((file, item))
             written.append(file)
             progress(number, len(items))
+        _note_imported(vault, [item for item in items if vault.lessons_dir / item.path in written])
     except BaseException:
         for file, item in of_source:
             with contextlib.suppress(WriteError):
@@ -209,6 +245,8 @@ def _placed(
     vault: Vault, source: str, draft: Draft, category: str, taken: dict[str, bytes]
 ) -> Item:
     """Return where a draft goes, with a number if another draft of this import has its name."""
+    if draft.why:
+        return Item(source, draft.line, "", "", b"", LEFT_OUT, draft.why)
     folder = draft.categories[0] if draft.categories else category or INBOX
     if any(len(part.encode()) > MAX_NAME_BYTES for part in folder.split("/")):
         raise VaultError("the category is too long for the name of a folder")
@@ -226,38 +264,76 @@ def _placed(
     if path in taken:
         return replace(item, verdict=SAME, why="twice in what is imported")
     taken[path] = draft.data
+    return item
+
+
+def _compared(vault: Vault, item: Item) -> Item:
+    """Return an item with the verdict about what has its name in the vault."""
+    if item.verdict != WRITE:
+        return item
     try:
-        current = index_files.read(vault.lessons_dir / path, files.MAX_BYTES)
+        current = index_files.read(vault.lessons_dir / item.path, files.MAX_BYTES)
     except FileNotFoundError:
         return item
     except OSError as error:
-        raise unreadable(vault.lessons_dir / path, error) from None
-    if draft.data == current or harmless.with_line(draft.data, path) == current:
+        raise unreadable(vault.lessons_dir / item.path, error) from None
+    if item.data == current or harmless.with_line(item.data, item.path) == current:
         return replace(item, verdict=SAME, why="in the vault already")
     return replace(item, verdict=TAKEN, why="another lesson has this name in the vault")
 
 
-def _updating(vault: Vault, item: Item) -> Item:
-    """Return an item that replaces the file of its name and title, wherever it is now."""
-    paths = [item.path] if item.verdict == TAKEN else []
-    if item.verdict == WRITE:
-        name = item.path.rpartition("/")[2]
-        paths = [file.path for file in vault.files()[0] if f"/{file.path}".endswith(f"/{name}")]
+def _where_it_is(vault: Vault, item: Item) -> Item:
+    """Return an item with the path of the one file of its name and title, wherever that is now."""
+    if item.verdict != WRITE or os.path.lexists(vault.lessons_dir / item.path):
+        return item
+    name = item.path.rpartition("/")[2]
+    paths = [file.path for file in vault.files()[0] if f"/{file.path}".endswith(f"/{name}")]
     if len(paths) != 1:
         return item
-    path, before = paths[0], files.read_file(vault.lessons_dir / paths[0])
     try:
-        old, data = parse.parse_file(before, path), _with_own_keys(before, item.data, path)
+        title = _title_in(files.read_file(vault.lessons_dir / paths[0]), paths[0])
+    except LessonError:  # it is refused by its place, where it can be mended
+        title = item.title
+    return replace(item, path=paths[0]) if title == item.title else item
+
+
+def _title_in(data: bytes, path: str) -> str:
+    lessons = parse.parse_file(data, path)
+    return lessons[0].document or lessons[0].title if lessons else ""
+
+
+def _updating(vault: Vault, item: Item) -> Item:
+    """Return an item that replaces the file at its place, if that has its title."""
+    if item.verdict != TAKEN:
+        return item
+    path, before = item.path, files.read_file(vault.lessons_dir / item.path)
+    try:
+        title, data = _title_in(before, path), _with_own_keys(before, item.data, path)
     except LessonError as error:
-        return replace(item, path=path, verdict=REFUSED, why=error.message)
-    if not old or (old[0].document or old[0].title) != item.title:
+        return replace(item, verdict=REFUSED, why=error.message)
+    if title != item.title:
         return item
     if data == before:
-        return replace(item, path=path, verdict=SAME, why="in the vault already")
-    committed = git.contents(vault.lessons_dir, {path: ("HEAD", path)}).get(path)
-    if committed != before:
-        return replace(item, path=path, verdict=REFUSED, why="commit the file, then update it")
-    return replace(item, path=path, data=data, verdict=UPDATE, why="", before=before)
+        return replace(item, verdict=SAME, why="in the vault already")
+    if not _was_imported(vault, before):
+        committed = git.contents(vault.lessons_dir, {path: ("HEAD", path)}).get(path)
+        if committed != before:
+            return replace(item, verdict=REFUSED, why="commit the file, then update it")
+    return replace(item, data=data, verdict=UPDATE, why="", before=before)
+
+
+def _was_imported(vault: Vault, data: bytes) -> bool:
+    """Whether a file is as an import on this machine wrote it: nobody has touched it since."""
+    with state.reading(vault.config.home) as db:
+        found = db.execute("SELECT 1 FROM imported WHERE hash = ?", [hash_of_file(data)])
+        return found.fetchone() is not None
+
+
+def _note_imported(vault: Vault, items: Sequence[Item]) -> None:
+    """Keep the hashes of what was written; without them an update asks for a commit."""
+    with contextlib.suppress(VaultError), state.writing(vault.config.home) as db:
+        hashes = [(hash_of_file(item.data),) for item in items]
+        db.executemany("INSERT OR IGNORE INTO imported VALUES (?)", hashes)
 
 
 def _with_own_keys(before: bytes, after: bytes, path: str) -> bytes:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date, time
 from typing import Any
 
 from vault_index.errors import LessonError
@@ -33,10 +34,10 @@ _EXTENSION = re.compile(r"\.(?:md|mdc|markdown|mdown|txt)$", re.IGNORECASE)
 class Draft:
     """A lesson file that an import would write.
 
-    `name` is the file name without folder and `.md`, a slug. `categories` are normalised; () when
-    the source names none. `data` is the whole file: frontmatter and markdown, with line feeds, also
-    at its end. `line` is where it begins in the source, from 1. One without data is left out, and
-    `why` says so.
+    `name` is the file name without folder and `.md`, a slug or that of a record. `categories` are
+    normalised; () when the source names none. `data` is the whole file: frontmatter and markdown,
+    with line feeds, also at its end. `line` is where it begins in the source, from 1. One without
+    data is left out, and `why` says so.
     """
 
     name: str
@@ -204,7 +205,39 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
         return [left_out(why, lessons[0].text, 1)]
     declared = category.of_file([each.categories for each in lessons])
     filed = dict.fromkeys(filter(None, declared or [category.from_folder(path) or ""]))
-    return [Draft(name_of(*titles, first_sentence(lessons[0].text)), tuple(filed), data, 1)]
+    if lessons[0].created is None and (day := _day_of(text, path)):
+        with suppress(LessonError):
+            data = set_keys(data, {"created": day}, path)
+    name = named if _RECORD.fullmatch(named) else ""
+    name = name or name_of(*titles, first_sentence(lessons[0].text))
+    return [Draft(name, tuple(filed), data, 1)]
+
+
+# A record of a decision: others link to it by its name, and it says when the decision was made.
+
+_RECORD = re.compile(
+    r"(?!\d{4}[-_.]?\d\d[-_.]?\d\d(?!\d))(?:\d{3,6}|(?:adr|rfc|pep|kep|mdr|dr)[-_]?\d{1,6})[-_.][\w.-]{1,150}",
+    re.IGNORECASE,
+)
+_FIRST_LINES = 15
+_DAY_LINE = re.compile(
+    r"[\s>*+|-]*(?:date|decided(?: on)?)[*_]*\s*[:|][\s*_|]*(\d{4})[-/.](\d\d)[-/.](\d\d)(?!\d)",
+    re.IGNORECASE,
+)
+
+
+def _day_of(text: str, path: str) -> date | None:
+    """Return the day that a text names in its frontmatter as `date`, or in its first lines; else None."""
+    file = LessonFile.of_text(text, path)
+    if named := moment(metadata_of(file).get("date")):
+        return named if named.time() != time() else named.date()
+    lines = file.text(file.body).split("\n")[:_FIRST_LINES]
+    for line, is_code in zip(lines, blocks.code_lines(lines), strict=True):
+        found = None if is_code else _DAY_LINE.match(line)
+        with suppress(ValueError):  # a month 13
+            if found:
+                return date(int(found[1]), int(found[2]), int(found[3]))
+    return None
 
 
 _DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
