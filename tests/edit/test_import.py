@@ -250,7 +250,7 @@ def test_of_decision_records_the_newer_names_the_one_that_it_supersedes(
     assert verdicts(planned) == verdicts(again)
     old, new = (
         lesson
-        for item in sorted(planned.items, key=lambda item: item.path)
+        for item in sorted(planned.items, key=lambda item: item.source)
         for lesson in parse.parse_file(item.data, item.path)
     )
     assert passages.superseded(new.text) == [old.title]
