@@ -15,6 +15,7 @@ from tests.support.given import given_to, near
 from tests.support.proposing import proposed
 from tests.support.serving import Answering, Serving, answering
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
+from vault_index import state
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ def nothing_waits(shown: ShownVault) -> Iterator[None]:
     """Leave no proposal to the next test."""
     yield
     for file in (shown.home / "proposals").rglob("*.*"):
-        if file.suffix in (".md", ".jsonl"):  # also what recognises those that were rejected
+        if file.suffix in (".md", ".rejected"):
             file.unlink()
+    with state.writing(shown.home) as db:  # by which it recognises those that were rejected
+        db.execute("DELETE FROM rejected")
 
 
 def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_world: Path) -> None:
@@ -169,6 +172,9 @@ def test_keys_alone_go_through_the_list_and_accept_and_reject(
         keys.press("r")
         page.locator("#notice").get_by_text("rejected: Restart it").wait_for()
         page.get_by_text("Nothing is left to do").wait_for()
+        page.locator("#notice").get_by_role("button", name="Undo").click()
+        page.get_by_text("Restart it").wait_for()  # it waits again
+    shown.run("review", "reject", shown.run("review", "--json").json[0]["id"])
     assert KEY in (shown.root / "lessons/ops/release/rotate-the-key.md").read_text()
     assert "Rotate the key" in run("git", "log", "-1", "--format=%s", cwd=shown.root).out
     with pytest.raises(AssertionError, match="rejected before"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -88,6 +89,9 @@ def test_a_rejected_one_does_not_come_back(team: Vault, own_world: Path) -> None
     assert proposed(team, text=REWORDED)["status"] == "rejected before"
     assert waiting(team) == []
     assert proposed(team, "Heap size", f"{HEAP} Only in CI, and never above 8 GB.")["file"]
+    (kept,) = (own_world / "proposals").rglob("*.rejected")
+    os.utime(kept, (0, 0))  # after a week, with whatever is written next
+    assert proposed(team, "Clock", "Freeze the clock in tests of billing, not in others.")["file"]
     for word in ("signing", "certificate", "Rotate"):
         assert not holding(own_world / "proposals", word)
 

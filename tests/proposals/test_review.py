@@ -415,6 +415,34 @@ def edited_source(team: Vault, id: str) -> str:
 # rejected
 
 
+def test_a_rejected_one_is_taken_back_for_a_week_and_then_gone(team: Vault) -> None:
+    """Issue 58, row 5."""
+    id = learned(team)
+    words = ("lessons", "review", "reject")
+    run(*words, id, cwd=team.root)
+    assert cards_of(team) == []
+    printed = run(*words, "--undo", id[:4], cwd=team.root).out
+    assert printed == f"waits again {id}: Rotate the key\n"
+    assert cards_of(team) == [id]
+    run(*words, id, cwd=team.root)  # it is not recognised, and so can be proposed or rejected again
+    again = run(*words, "--undo", "ffff", cwd=team.root, check=False)
+    assert (again.code, again.err) == (
+        1, f"Error: no proposal 'ffff' was rejected lately\nTry: name one of {id}\n"
+    )  # fmt: skip
+    folder = store.folder_of(team)
+    assert folder is not None
+    (kept,) = folder.glob("*.rejected")
+    os.utime(kept, (0, 0))
+    learned(team, "Clock", "Freeze the clock in tests.")
+    assert not kept.exists()
+    with pytest.raises(VaultError, match="was rejected lately"):
+        review.take_back(team, id)
+
+
+def cards_of(team: Vault) -> list[str]:
+    return [each["id"] for each in ask(team, api.proposal.select())]
+
+
 @pytest.mark.slow
 def test_the_same_evidence_is_recognised_in_other_words(team: Vault) -> None:
     ask(team, api.proposal.reject(id=learned(team)))

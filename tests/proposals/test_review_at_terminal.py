@@ -92,6 +92,18 @@ def test_a_whole_session_at_once(team: Vault) -> None:
     assert len(waiting(team)) == 1
 
 
+def test_a_rejection_is_taken_back(team: Vault) -> None:
+    """Issue 58, row 5: `r` `r` on the wrong card was for good."""
+    learned(team)
+    learned(team, "Clock", "Freeze the clock in tests.")
+    code, shown = reviewed(team, "u", "r", REJECTS, "u", "s", "a")
+    assert code == 0, shown
+    assert "nothing was rejected in this review" in shown
+    assert "it waits again, at the end: Rotate the key" in shown
+    assert shown.endswith("1 accepted, 1 left\n")
+    assert lesson(team, "ops/rotate-the-key.md").title == "Rotate the key"
+
+
 def test_one_that_was_decided_elsewhere_meanwhile_is_left_behind(
     team: Vault, tmp_path: Path
 ) -> None:

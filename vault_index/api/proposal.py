@@ -158,7 +158,10 @@ def strike(vault: Vault, caller: Caller, id: str, text: str) -> Card:
 
 @command
 def reject(vault: Vault, caller: Caller, id: str) -> Named:
-    """Take a proposal away for good; one with the same quote or prompt is recognised."""
+    """Take a proposal away; one with the same quote or prompt is recognised.
+
+    For a week `take_back` undoes it.
+    """
     proposal = review.find(vault, id, broken=True)
     compared = NOT_COMPARED
     try:
@@ -168,6 +171,14 @@ def reject(vault: Vault, caller: Caller, id: str) -> Named:
         caller.note(f"warning: only its words are kept to recognise it: {error.message}")
     rejected = review.reject(vault, id, compared)
     return Named(rejected.id, rejected.title)
+
+
+@command
+def take_back(vault: Vault, caller: Caller, id: str) -> Named:
+    """Let a proposal wait again that was rejected in the last seven days."""
+    del caller
+    proposal = review.take_back(vault, id)
+    return Named(proposal.id, proposal.title)
 
 
 def card_of(proposal: Proposal) -> Card:

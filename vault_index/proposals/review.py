@@ -150,9 +150,9 @@ def strike(vault: Vault, name: str, text: str) -> Proposal:
 
 
 def reject(vault: Vault, name: str, compared: Comparison) -> Proposal:
-    """Remove a proposal and keep what recognises it.
+    """Take a proposal away and keep what recognises it; for a week `take_back` brings it back.
 
-    Nothing is kept of a file that cannot be read.
+    A file that cannot be read is not recognised.
     """
     with store.hold(vault) as folder:
         id = store.find_id(folder, name)
@@ -160,8 +160,16 @@ def reject(vault: Vault, name: str, compared: Comparison) -> Proposal:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         if proposal.text:
             store.reject(vault, fingerprint.create(proposal, compared, now))
-        store.remove(folder, id)
+        store.set_aside(folder, id)
     return proposal
+
+
+def take_back(vault: Vault, name: str) -> Proposal:
+    """Let a proposal wait again that was rejected, by its id or its beginning. Raises VaultError."""
+    with store.hold(vault) as folder:
+        id = store.bring_back(folder, name)
+        store.forget_rejected(vault, id)
+        return store.load(folder, id)
 
 
 def drop(vault: Vault, name: str) -> None:

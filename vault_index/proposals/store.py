@@ -1,6 +1,7 @@
 """The files of proposals that wait, and the fingerprints of rejected ones.
 
-~/.lessons/proposals/<project>/<vault>/<id>.md      a proposal that waits; see `journal.projects`
+~/.lessons/proposals/<project>/<vault>/<id>.md        a proposal that waits; see `journal.projects`
+                                       <id>.rejected  one that was rejected, for a week
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import check, files, git, state
 from vault_index.errors import VaultError
+from vault_index.hotpath import clock
 from vault_index.journal import projects
 from vault_index.journal.journal import held
 from vault_index.proposals import draft
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from vault_index.vault import Vault
 
 _MAX_PLACE = 40  # characters
+REJECTED_SECONDS = 7 * 86_400  # that a rejected one can be taken back
+_REJECTED = ".rejected"
+_GONE = "propose it again: a rejected one is kept for a week"
 _ID = re.compile(r"[0-9a-f]{8}")
 _HINT = "see their ids with `lessons review list`"
 
@@ -43,12 +48,16 @@ def folder_of(vault: Vault) -> Path | None:
 
 @contextmanager
 def hold(vault: Vault) -> Iterator[Path]:
-    """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError."""
+    """Hold the proposals of a vault, whose folder is made if it is missing. Raises WriteError.
+
+    Those that were rejected more than a week ago go.
+    """
     home = vault.config.home
     project = projects.project_of(home, str(vault.root))
     files.make_folder(home / projects.PROPOSALS)  # which raises for a link
     folder = home / projects.PROPOSALS / project / _place_in_repository(vault)
     with held(folder):
+        _remove_old(folder)
         yield folder
 
 
@@ -121,11 +130,49 @@ def remove(folder: Path, id: str) -> None:
         file.unlink(missing_ok=True)
 
 
+def set_aside(folder: Path, id: str) -> None:
+    """Keep the file of a rejected proposal: see `hold`. Raises WriteError."""
+    file = file_of(folder, id)
+    with files.writing(file):
+        file.replace(folder / f"{id}{_REJECTED}")
+        os.utime(folder / f"{id}{_REJECTED}")
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove the files of proposals that were rejected more than a week ago."""
+    for name in (name for name in files.names_in(folder) if name.endswith(_REJECTED)):
+        file = folder / name
+        if not clock.is_near(file.lstat().st_mtime, REJECTED_SECONDS):
+            with files.writing(file):
+                file.unlink(missing_ok=True)
+
+
+def bring_back(folder: Path, name: str) -> str:
+    """Let a rejected proposal wait again; return its id. Raises VaultError."""
+    kept = [each for each in files.names_in(folder) if each.endswith(_REJECTED)]
+    ids = sorted(each.removesuffix(_REJECTED) for each in kept)
+    matching = [id for id in ids if name and id.startswith(name.strip().lower())]
+    if len(matching) != 1:
+        hint = f"name one of {', '.join(ids)}" if ids else _GONE
+        raise VaultError(f"no proposal {name!r:.80} was rejected lately", hint)
+    (id,) = matching
+    with files.writing(file_of(folder, id)):
+        (folder / f"{id}{_REJECTED}").replace(file_of(folder, id))
+    return id
+
+
 def rejected(vault: Vault) -> list[Fingerprint]:
     """Return what recognises the rejected ones, oldest first."""
     with state.reading(vault.config.home) as db:
         of = "WHERE place = ? ORDER BY rowid"
         return state.select(db, "rejected", Fingerprint, of, [str(folder_of(vault))])
+
+
+def forget_rejected(vault: Vault, id: str) -> None:
+    """Remove what recognises a proposal that was rejected. Raises WriteError."""
+    with state.writing(vault.config.home) as db:
+        place = str(folder_of(vault))
+        db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [place, id])
 
 
 def reject(vault: Vault, own: Fingerprint) -> None:

@@ -241,11 +241,22 @@ def accept(category: str, commit: bool, **which: Any) -> None:
 @options.command("reject", "lessons review reject 3f9a", of=review_command)
 @options.proposals
 @session_option
-def reject(**which: Any) -> None:
-    """Remove proposals for good; one with the same quote or prompt is recognised.
+@options.flag("--undo", "Let rejected ones wait again: for a week.")
+def reject(undo: bool, **which: Any) -> None:
+    """Remove proposals; one with the same quote or prompt is recognised.
 
-    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is not kept.
+    ID is the id of a proposal or its beginning: see `lessons review list`. Its text is kept for a week,
+    for --undo.
     """
+    if undo and which["session"]:
+        raise click.UsageError("--undo takes the IDs that `lessons review reject` printed")
+    if undo:
+        _decide(
+            lambda id: api.proposal.take_back(id=id),
+            lambda back: f"waits again {back.id}: {back.title}",
+            **which,
+        )
+        return
     _decide(
         lambda id: api.proposal.reject(id=id),
         lambda rejected: f"rejected {rejected.id}: {rejected.title}",

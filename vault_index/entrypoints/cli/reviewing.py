@@ -54,15 +54,17 @@ def show_diff(diff: str) -> None:
 
 
 _KEYS = (
-    "[a]ccept [e]dit [m]erge [s]kip [r]eject [c]ategory [p]rompts [t]ext [w]hole session [q]uit [?]"
+    "[a]ccept [e]dit [m]erge [s]kip [r]eject [u]ndo [c]ategory [p]rompts [t]ext [w]hole session"
+    " [q]uit [?]"
 )
-_REJECTS = "it goes for good; reworded it may come again: [r]eject it, or any other key for no"
+_REJECTS = "reworded it may come again: [r]eject it, or any other key for no"
 _HELP = """\
 a  accept: write the lesson, or the change, into the vault
 e  edit it in your editor; it is checked again
 m  merge: add it to the end of the nearest lesson, after a look at the diff
 s  skip: it waits for the next review
-r  reject, after a second r: it goes for good; with its quote or prompt it is recognised
+r  reject, after a second r; with its quote or prompt it is recognised
+u  take back the last one that was rejected
 c  name another category
 p  its prompts and lines of output, to strike one
 t  its text or diff, all quotes, the nearest lesson, what its prompts find
@@ -78,6 +80,7 @@ class Review:
         self._commit = commit
         self._done: Counter[str] = Counter()
         self._decided: set[str] = set()  # ids, also a whole session's
+        self._rejected: list[str] = []  # ids, the last at the end
         self._card: Card
         self._category = ""  # that was chosen for the one that is shown
         self._actions: dict[str, Callable[[], object]] = {  # true: on to the next
@@ -86,6 +89,7 @@ class Review:
             "m": self._merge,
             "s": lambda: True,  # it waits for the next review
             "r": self._reject,
+            "u": self._take_back,
             "c": self._choose_category,
             "p": self._strike,
             "t": lambda: show_details(self._card),
@@ -99,7 +103,7 @@ class Review:
                 if id not in self._decided and not self._review(id, number):
                     break
         finally:
-            left = len(self._ids) - len(self._decided)
+            left = len({*self._ids} - self._decided)
             done = {what: self._done[what] for what in ("accepted", "merged", "rejected")}
             parts = [
                 f"{number} {what}" for what, number in {**done, "left": left}.items() if number
@@ -163,7 +167,20 @@ class Review:
 
     def _reject_one(self, id: str) -> None:
         self._decide("rejected", id, api.proposal.reject(id=id))
-        asking.note("rejected")
+        self._rejected.append(id)
+        asking.note(f"rejected; [u]ndo, or later `lessons review reject --undo {id}`")
+
+    def _take_back(self) -> bool:
+        if not self._rejected:
+            asking.note("nothing was rejected in this review")
+            return False
+        back = self._ask(api.proposal.take_back(id=self._rejected[-1]))
+        self._rejected.pop()
+        self._decided.discard(back.id)
+        self._done["rejected"] -= 1
+        self._ids.append(back.id)  # it comes last
+        asking.note(f"it waits again, at the end: {back.title}")
+        return False
 
     def _edit(self) -> bool:
         seen = self._card.source

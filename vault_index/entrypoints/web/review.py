@@ -6,7 +6,7 @@ A decision has the effects of `lessons review`. All of it is private: proposals 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query
@@ -36,6 +36,7 @@ class Decided:
 
     said: str
     notes: list[str]
+    undo: str = ""  # the id of a proposal that can be taken back
 
 
 decisions = APIRouter(prefix=PRIVATE, dependencies=[Depends(one_at_a_time)])
@@ -101,9 +102,16 @@ def strike(client: Client, id: BodyText, text: BodyText) -> Decided:
 
 @decisions.post("/reject")
 def reject(client: Client, id: BodyText) -> Decided:
-    """Take a proposal away for good."""
+    """Take a proposal away; for a week it can be taken back."""
     command = api.proposal.reject(id=id)
-    return _decided(client, command, lambda done: f"rejected: {done.title}")
+    return replace(_decided(client, command, lambda done: f"rejected: {done.title}"), undo=id)
+
+
+@decisions.post("/undo")
+def undo(client: Client, id: BodyText) -> Decided:
+    """Let a rejected proposal wait again."""
+    back, notes = client.change(api.proposal.take_back(id=id))
+    return Decided(f"it waits again: {back.title}", notes)
 
 
 routes.include_router(decisions)

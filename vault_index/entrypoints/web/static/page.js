@@ -122,13 +122,23 @@ async function send(form) {
       (row ?? document).querySelector(form.dataset.into).innerHTML = html;
       return undefined;
     }
-    const { said, notes = [] } = await answer.json();
+    const { said, notes = [], undo } = await answer.json();
+    if ("reload" in form.dataset) return location.reload();
     notice([said, ...notes].join("; "));
+    if (undo) offerUndo(undo);
     if ("gone" in form.dataset) return done(form.closest(".row"));
     const more = form.closest(".more");
     return load(more, more.dataset.src);
   }, say);
   delete form.dataset.busy;
+}
+
+// Offer to take back what was just decided, beside the line that says so.
+function offerUndo(id) {
+  const form = element("form", { className: "act" },
+    element("input", { type: "hidden", name: "id", value: id }), element("button", { textContent: "Undo" }));
+  Object.assign(form.dataset, { post: "/page/private/review/undo", reload: "" });
+  document.getElementById("notice").append(" ", form);
 }
 
 function replace(form, html) {
