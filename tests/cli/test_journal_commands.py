@@ -112,6 +112,26 @@ def test_without_a_terminal_nothing_is_recorded_and_one_line_says_so(
     assert "not recorded" not in run("lessons", "install", "claude", cwd=shop).err
 
 
+def test_search_all_without_a_vault_searches_sessions(imported: Path, own_world: Path) -> None:
+    """Issue 55, row 13."""
+    note = f"note: sessions alone: no vault found from {imported} upwards\n"
+    ran = run("lessons", "search", "--all", "retry of the mailer", cwd=imported)
+    assert note in ran.err
+    assert "Where is the retry of the mailer?" in ran.out
+    found = run("lessons", "search", "--all", "--json", "retry of the mailer", cwd=imported).json
+    assert (found["hits"], found["sessions"][0]["title"]) == (
+        [],
+        "Where is the retry of the mailer?",
+    )
+    for words, env in (
+        (("search", "retry"), {}),  # it asks for lessons
+        (("--vault", "nowhere", "search", "--all", "retry"), {}),
+        (("search", "--all", "retry"), {"LESSONS_VAULT": "nowhere"}),
+    ):
+        refused = run("lessons", *words, cwd=imported, env=env, check=False)
+        assert (refused.code, refused.out, "no vault" in refused.err) == (1, "", True)
+
+
 def test_the_folders_are_private(imported: Path, own_world: Path) -> None:
     journal = own_world / "journal"
     for path in [journal, *journal.rglob("*")]:

@@ -10,6 +10,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import kept_on
+from tests.support.serving import answering
 from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.recall import select
@@ -110,3 +111,17 @@ def test_trust_holds_for_the_vaults_skills(team: Vault, own_world: Path) -> None
     assert not select.for_prompt(open_vault(team.root), prompt).skills
     commit(team.root)
     assert select.for_prompt(open_vault(team.root), prompt).skills
+
+
+def test_no_door_gives_the_folder_of_a_skill_as_its_document(team: Vault, own_world: Path) -> None:
+    """Issue 55, row 13: `document` was an absolute path of the machine."""
+    add_skill(own_world / ".claude/skills", "review-mine", "Review a pull request of mine.")
+    asked = {"prompt": "please review this pull request", "collections": ["skills"]}
+    with answering(team.root, own_world) as server:
+        for token in (True, False):
+            found = server.ask("POST", "/api/query", json=asked, token=token).text
+            assert '"document":""' in found
+            assert str(team.root) not in found
+    said = run("lessons", "search", "--kind", "skills", "--json", "review", cwd=team.root).json
+    assert {hit["document"] for hit in said["hits"]} == {""}
+    assert {hit["title"] for hit in said["hits"]} == {"review-pr", "review-mine"}

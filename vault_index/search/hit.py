@@ -249,7 +249,7 @@ class Hit:
 
     @classmethod
     def of_skill(cls, row: Mapping[str, Any], cosine: float, full_text: float) -> Hit:
-        """Return the hit of a row of the skills' table. Its `document` is the folder it is in."""
+        """Return the hit of a row of the skills' table. Its `document` is its folder, for now."""
         same: dict[str, Any] = {name: row[name] for name in _AS_IN_SKILL}
         return cls(
             **same,

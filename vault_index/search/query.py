@@ -225,7 +225,8 @@ def skills(vault: Vault, query: Query) -> Results:
     for hit in sorted(every, key=lambda hit: (-hit.score, hit.lesson_id)):
         filed = {path for each in hit.categories for path in category.prefixes(each)}
         if hit.document in here and not (paths and filed.isdisjoint(paths)):
-            best.setdefault((hit.kind == NOT_FOR, hit.title), replace(hit, kind=SKILLS))
+            found = replace(hit, kind=SKILLS, document="")  # the folder is for this choice alone
+            best.setdefault((hit.kind == NOT_FOR, hit.title), found)
 
     def refuse(hit: Hit) -> str:
         other = best.get((True, hit.title))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ import click
 from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
+from vault_index.errors import NoVaultError
 from vault_index.store import moments
 
 if TYPE_CHECKING:
+    from vault_index.errors import VaultError
     from vault_index.search.hit import Hit, HitList, Query
 
 
@@ -53,7 +56,13 @@ def search_command(
     settled = bool(asked.within or "skills" in asked.kinds)
     is_counted = output.is_for_agent() and not hasattr(asking.place(), "uri")
     find = api.learn.find if is_counted else api.search.find
-    answer = asking.ask(find(query=asked), settled=settled)
+    try:
+        answer = asking.ask(find(query=asked), settled=settled)
+    except NoVaultError as error:
+        if not everything or asking.place() or os.environ.get("LESSONS_VAULT"):
+            raise
+        yield from _sessions_alone(asked, error)
+        return
     if not (answer.hits or "skills" in asked.kinds):  # which have categories of their own
         asking.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
     if everything:
@@ -71,6 +80,16 @@ def search_command(
         journal.print_hits(found)
     if asked.explain:
         _explain(answer)
+
+
+def _sessions_alone(asked: Query, error: VaultError) -> options.Answers:
+    """Search the sessions where there is no vault: the journal needs none."""
+    from vault_index.entrypoints.cli import journal
+
+    asking.note(f"note: sessions alone: {error.message}")
+    found = asking.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
+    yield {"hits": [], "sessions": [hit.as_json() for hit in found.hits]}
+    journal.print_hits(found)
 
 
 def _query(text: str, *, kinds: tuple[str, ...], **options: Any) -> tuple[Query, dict[str, Any]]:
