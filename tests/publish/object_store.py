@@ -31,6 +31,8 @@ class ObjectStore:
     requests: int = 0
     bytes_read: int = 0
     is_cut: bool = False  # whether connections end before an answer
+    cut_after: int | None = None  # further requests; then the server is gone
+    does_before: bool = False  # whether it does what it is asked before it is gone
     ignores_conditions: bool = False
     by_itself: threading.Lock = field(default_factory=threading.Lock)  # held by a conditional write
 
@@ -81,9 +83,12 @@ def _handler(store: ObjectStore, inner: int) -> type[BaseHTTPRequestHandler]:
         def _pass_on(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(size)
-            if store.is_cut:
-                self.close_connection = True
-                self.connection.close()
+            is_last = store.cut_after == 0
+            if store.cut_after is not None:
+                store.cut_after -= 1
+                store.is_cut = store.cut_after < 0
+            if store.is_cut and not (is_last and store.does_before):
+                self._cut()
                 return
             if self.headers.get("Authorization", KEY).find(KEY) < 0:
                 self._answer(403, {}, b"<Error><Code>InvalidAccessKeyId</Code></Error>")
@@ -99,11 +104,18 @@ def _handler(store: ObjectStore, inner: int) -> type[BaseHTTPRequestHandler]:
                 answer = connection.getresponse()
                 data = answer.read()
             connection.close()
+            if store.is_cut:
+                self._cut()
+                return
             store.requests += 1
             store.bytes_read += len(data)
             kept = {name: value for name, value in answer.getheaders() if name.lower() not in _OWN}
             length = answer.getheader("Content-Length")
             self._answer(answer.status, kept, data, length)
+
+        def _cut(self) -> None:
+            self.close_connection = True
+            self.connection.close()
 
         def _answer(
             self, status: int, headers: dict[str, str], data: bytes, length: str | None = None

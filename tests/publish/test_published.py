@@ -36,6 +36,7 @@ from vault_index.publish import vectors as vectors_module
 from vault_index.publish.vectors import SharedVectors, make_once, table_name
 from vault_index.search import query
 from vault_index.search.hit import Query
+from vault_index.store.lance import Remote, Table
 from vault_index.store.schema import RECIPE
 from vault_index.store.sync import Progress
 from vault_index.vault import Vault, open_vault
@@ -418,6 +419,39 @@ def test_a_killed_publisher_leaves_a_table_that_the_next_completes(
     assert shared.count() == 200
     stats = reconcile.sync(vault_at(tmp_path / "laptop", texts(200), uri))
     assert (stats.taken, stats.embedded, stats.shared) == (200, 0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("does_before", [False, True], ids=["asked", "done"])
+@pytest.mark.parametrize("part", [0.1, 0.4, 0.8])
+def test_a_store_that_goes_away_meanwhile_keeps_what_is_published(
+    tmp_path: Path,
+    store: ObjectStore,
+    monkeypatch: pytest.MonkeyPatch,
+    part: float,
+    does_before: bool,
+) -> None:
+    """It is gone after a part of a publisher's requests, or after it did one and did not say so."""
+    uri = at(store, monkeypatch, f"gone-{part}-{does_before}")
+    vault = vault_at(tmp_path / "ci", texts(40), uri)
+    asked = store.requests
+    publish_all(vault)
+    asked = store.requests - asked
+    for path, text in texts(20, first=40).items():
+        write(vault.lessons_dir / path, text)
+    (vault.lessons_dir / "topic" / "lesson-5.md").unlink()
+    monkeypatch.setattr(store, "does_before", does_before)
+    store.cut_after = int(part * asked)
+    with pytest.raises(StoreError, match=re.escape(uri)) as failed:
+        publish_all(vault)
+    assert "Generic S3 error" not in failed.value.message
+    store.cut_after, store.is_cut = None, False
+    rows = Table(Remote(uri), 64, publish.schema_of("words"))
+    assert len(rows.rows(("id",))) >= 39
+    assert SharedVectors(uri, f"words {RECIPE}", 64, tmp_path).count() >= 40
+    assert [*publish.troubles(vault)] == []
+    done = publish_all(vault)
+    assert (len(rows.rows(("id",))), done.vectors) == (59, 60)
 
 
 @pytest.mark.slow

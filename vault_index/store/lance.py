@@ -101,6 +101,7 @@ _REASONS = {  # what an object store says, in its words -> in a few
     "no answer in time": ("timedout", "timed out", "no answer in"),
     "no credentials": ("nocredentials", "169.254.169.254"),
     NOT_PUBLISHED: ("was not found",),
+    "it stopped answering": ("error sending request",),  # whatever else the line says comes first
 }
 CUT_HINT = "remove the tables there, then publish them again: lessons index --publish"
 _CUT = (  # what LanceDB says of files that are not whole, or gone
