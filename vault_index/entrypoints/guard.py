@@ -7,6 +7,7 @@ answer has CORS headers. Connections are uvicorn's.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import os
 import re
@@ -18,9 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vault_index import files
 from vault_index.errors import VaultError, WriteError
@@ -29,6 +32,7 @@ from vault_index.model_http import is_this_machine
 
 MAX_BODY = 1024 * 1024  # bytes of a request
 MAX_CONNECTIONS = 128  # at once: half of the files of a process on macOS
+REQUEST_SECONDS = 30.0  # for a client to send a request
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -175,7 +179,51 @@ def settings(app: App, **options: Any) -> uvicorn.Config:
     """
     limits = {"limit_concurrency": MAX_CONNECTIONS, "backlog": MAX_CONNECTIONS}
     options |= {"access_log": False, "server_header": False, **limits}
-    return uvicorn.Config(app, http="h11", ws="none", **options)
+    return uvicorn.Config(app, http=Connection, ws="none", **options)
+
+
+class Connection(H11Protocol):
+    """A connection that is closed unless its client sends a whole request in time.
+
+    uvicorn waits for ever, so 128 clients that send half a head would keep all others out. When half
+    of those are open, the one that has waited longest makes room for a new one.
+    """
+
+    _patience: asyncio.TimerHandle | None = None  # while a request is waited for
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > MAX_CONNECTIONS // 2:
+            waiting = {
+                each._patience.when(): each
+                for each in self.connections
+                if isinstance(each, Connection) and each._patience is not None
+            }
+            waiting[min(waiting)]._hang_up()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._stop_waiting()
+        elif self._patience is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._patience = self.loop.call_later(REQUEST_SECONDS, self._hang_up)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _hang_up(self) -> None:
+        self._stop_waiting()
+        self.transport.abort()
 
 
 # The token that HTTP clients send: a file of the user's folder that only its user reads.

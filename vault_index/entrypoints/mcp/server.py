@@ -6,6 +6,7 @@ Other users of this machine can ask a port of it, so over HTTP every request nee
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -30,6 +31,7 @@ from vault_index.entrypoints.words import for_agents
 from vault_index.errors import VaultError
 from vault_index.text.quote import defused_line
 
+MAX_WRONG = 5  # arguments that an answer names
 RESOURCE, _MARKDOWN = "lesson://", "text/markdown"
 
 
@@ -52,6 +54,8 @@ class LessonsServer(MCPServer):
     def __init__(self, lists_all: bool, **options: Any) -> None:
         # the next search reads a lesson that changed: nothing is announced, so nobody subscribes
         super().__init__(subscriptions=False, **options)
+        # not a line on stderr about each bad message: anybody could fill the log
+        logging.getLogger("mcp").setLevel(logging.ERROR)
         self.unlisted: dict[str, Callable[[], bool]] = {}
         self.aliases: dict[str, Alias] = {}
         self.lists_all = lists_all
@@ -122,7 +126,8 @@ class LessonsServer(MCPServer):
                 f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg'].lower()}"
                 for each in cause.errors(include_url=False, include_input=False)
             ]
-            return await self._refused(name, "; ".join(wrong))
+            more = [f"and {len(wrong) - MAX_WRONG} more"] if len(wrong) > MAX_WRONG else []
+            return await self._refused(name, "; ".join([*wrong[:MAX_WRONG], *more]))
         if cause is None or isinstance(cause, ToolError):
             names = ", ".join(tool.name for tool in await self.list_tools())
             return f"there is no tool {defused_line(name)!r}. Next: choose among {names}."
