@@ -37,6 +37,22 @@ def test_a_repository_is_one_project_wherever_it_is_checked_out(
     )  # of a session before the move
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/nowhere/code/shop/.claude/worktrees/reverent-bartik-ddf1b7",
+        "/nowhere/.claude-worktrees/shop/calm-otter",
+        "/nowhere/.codex/worktrees/1a2b/shop",
+        "/nowhere/code/shop",
+    ],
+)
+def test_a_work_tree_that_is_gone_has_the_name_of_its_repository(
+    journal: Journal, folder: str
+) -> None:
+    """Issue 58, row 8."""
+    assert projects.name_for(journal, folder) == "shop"
+
+
 def test_only_what_was_asked_for_is_recorded(journal: Journal, tmp_path: Path) -> None:
     shop, notes = str(tmp_path / "shop"), str(tmp_path / "notes")
     assert not projects.recorded(journal, shop)

@@ -37,6 +37,10 @@ PROPOSALS = "proposals"  # the folder of drafts in the user's
 UNSAFE = re.compile(r"[^\w.-]+")
 _MAX_NAME = 60  # characters
 EVERYWHERE = "all"  # names no project, but all of them
+# where agents put the work trees of a repository: /home/me/shop/.claude/worktrees/calm-otter-1a2b3c
+_WORK_TREE = re.compile(
+    r"(.+?)/\.(?:claude|cursor|gemini)/worktrees/[^/]+\Z|(.+/\.claude-worktrees/[^/]+)/[^/]+\Z"
+)
 MAX_NAMED = 8  # projects, in an error
 
 
@@ -219,11 +223,17 @@ def _place_of(folder: str) -> str:
         there = there.parent
     top = git.top_of(there) if there != there.parent else None
     if top is None:
-        return cleaned
+        return _repository_in(cleaned)
     common = git.common_folder(top)
     if common is None:
         return str(top)
     return str(common.parent if common.name == ".git" else common)
+
+
+def _repository_in(path: str) -> str:
+    """Return the repository that the path of a work tree names which is gone; else the path itself."""
+    match = _WORK_TREE.match(path)
+    return match[1] or match[2] if match else path
 
 
 @functools.lru_cache(maxsize=256)
