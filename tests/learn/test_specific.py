@@ -21,6 +21,13 @@ def test_words_of_the_project_count() -> None:
     assert evidence.points(text, {"ledger", "posting", "settlement"}) > evidence.points(text) + 1
 
 
+def test_a_command_of_git_that_every_handbook_has_is_generic() -> None:
+    """Issue 58, row 8."""
+    plain = "Update a branch with git pull --ff-only\n\nRun `git pull --ff-only` before you begin."
+    assert evidence.is_generic(plain)
+    assert not evidence.is_generic(plain.replace("you begin", "`make book` in ledger/main.py"))
+
+
 PLAIN_RULES = [  # what a person said, and what a lesson makes of it
     ("Fix the test, not the code\n\nIn the reset tests the code is right; expectations are outdated.",
      "fix the test, the code is right"),

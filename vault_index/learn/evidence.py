@@ -227,6 +227,8 @@ _IDENTIFIER = re.compile(
     r"|[A-Z][A-Z0-9_]{3,}"  # an error code, a variable
     r")"
 )
+# a command of git without a name of the project: every handbook has it
+_OF_GIT = re.compile(r"\bgit(?: -{0,2}[a-z][a-z-]*)+(?![\w./=:-])")
 _NUMBER = re.compile(
     r"(?<![\w.])(?:v?\d+(?:\.\d+)+|\d[\d,]*(?:\.\d+)?\s?"
     r"(?:ms|s|seconds?|minutes?|hours?|days?|kB|KB|MB|GB|%|bytes|tokens|retries|rows|connections"
@@ -265,9 +267,10 @@ def points(text: str, known: Collection[str] = (), quotes: Collection[str] = ())
 
     A text that shares words with its `quotes` says what was said there, however plain the words are.
     """
-    plain = _CODE.sub(" ", text)
+    own = _OF_GIT.sub("git", text)
+    plain = _CODE.sub(" ", own)
     blocks, prose = "\n".join(_FENCED.findall(plain)), _FENCED.sub(" ", plain)
-    counted = [(match[1], 1.0) for match in _CODE.finditer(text)]
+    counted = [(match[1], 1.0) for match in _CODE.finditer(own)]
     counted += [(match[0], 0.5) for match in _IDENTIFIER.finditer(blocks)]
     for form, value in ((_IDENTIFIER, 1.0), (_NUMBER, 0.75), (_NAME, 0.5)):
         counted += [(match[0].rstrip("."), value) for match in form.finditer(prose)]
