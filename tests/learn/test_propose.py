@@ -160,6 +160,47 @@ def test_before_it_proposes_an_agent_learns_categories_and_what_waits_in_400_tok
     assert len(said) < 4 * 400
 
 
+@pytest.mark.slow
+def test_at_a_shell_an_empty_list_prints_categories_and_what_waits(team: Vault) -> None:
+    """Issue 58, row 8: it printed nothing."""
+    session(team)
+    propose(team, entry())
+    client.ask(str(team.root), api.state.index())
+    done = run_command("lessons", "propose", cwd=team.root, stdin="[]")
+    (id,) = (each.id for each in cards(team))
+    waiting, categories = done.out.splitlines()
+    assert waiting == f"Waiting: after_login() must pass the query string on ({id})"
+    assert categories.startswith("Categories: ")
+    assert "devops" in categories
+
+
+FINE = {"title": "T", "type": "bug_fix", "what_to_do": "Do.", "quotes": []}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("[{", "the entries are not JSON: Expecting"),
+        ("{}", "the entries are no list"),
+        (json.dumps([FINE, 7]), "entry 2: it is no object"),
+        (
+            json.dumps([FINE, {"title": "T"}]),
+            "entry 2: it has no type and no what_to_do and no quotes",
+        ),
+        (json.dumps([FINE | {"cause": ["x"]}]), "entry 1: cause is no text"),
+        (json.dumps([FINE | {"prompts": "x"}]), "entry 1: prompts is no list of texts"),
+        (json.dumps([FINE | {"quotes": [1]}]), "entry 1: quotes is no list of texts"),
+    ],
+)
+def test_entries_that_cannot_be_read_say_which_and_what(
+    team: Vault, written: str, said: str
+) -> None:
+    """Issue 58, row 8: "the entries cannot be read: 'quotes'"."""
+    done = run_command("lessons", "propose", cwd=team.root, stdin=written, check=False)
+    assert done.code == 1
+    assert done.err.startswith(f"Error: {said}")
+
+
 def test_more_than_six_at_once_are_refused(team: Vault) -> None:
     with pytest.raises(Exception, match="7 entries are more"):
         propose(team, *[entry()] * 7)

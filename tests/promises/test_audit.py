@@ -353,11 +353,11 @@ COMMANDS = (
             ]
         ),
     ),
-    typed("propose, no entries", "propose", "the entries cannot be read", 1, stdin="[{}]"),
+    typed("propose, no entries", "propose", "entry 1: it has no title", 1, stdin="[{}]"),
     typed(
         "propose, a text for a list",
         "propose",
-        "neither a text nor a list of texts",
+        "tags is no list of texts",
         1,
         stdin='[{"title": "A", "type": "x", "what_to_do": "B", "quotes": [], "tags": "c"}]',
     ),

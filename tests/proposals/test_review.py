@@ -412,6 +412,20 @@ def edited_source(team: Vault, id: str) -> str:
     return str(ask(team, api.proposal.cards(id=id))[0]["source"])
 
 
+@pytest.mark.parametrize(
+    ("text", "nearest"), [(f"{HEAP} And in Docker.", "ops"), ("Zyzzyva.", "CATEGORY")]
+)
+def test_accepting_into_no_category_says_so_and_names_the_nearest(
+    team: Vault, text: str, nearest: str
+) -> None:
+    """Issue 58, row 6: it wrote to the root without a word."""
+    id = learned(team, "Clocks of Docker", text, category_path="")
+    done = run("lessons", "review", "accept", id, cwd=team.root)
+    assert done.out == "lessons/clocks-of-docker.md\n"
+    move = f"`lessons move clocks-of-docker {nearest}`"
+    assert f"in no category: accept with -c NAME, or now {move}" in done.err
+
+
 # rejected
 
 

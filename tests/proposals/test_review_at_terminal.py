@@ -92,6 +92,18 @@ def test_a_whole_session_at_once(team: Vault) -> None:
     assert len(waiting(team)) == 1
 
 
+def test_the_categories_to_choose_from_are_listed_and_no_word_is_cut(team: Vault) -> None:
+    """Issue 58, rows 6 and 8."""
+    words = " ".join(f"certificate{number}" for number in range(40))
+    code = "```\n" + "x" * 150 + "\n```"
+    learned(team, text=f"{words}.\n\n{code}")
+    _, shown = reviewed(team, "c", ("now ops):", "\n"), "t", "q")
+    assert "\nops\ncategory (now ops):" in shown.replace("\r", "")
+    whole = " ".join(shown.replace("\r", "").replace(".", "").split())
+    assert words in whole
+    assert "x" * 150 in shown
+
+
 def test_a_rejection_is_taken_back(team: Vault) -> None:
     """Issue 58, row 5: `r` `r` on the wrong card was for good."""
     learned(team)

@@ -144,9 +144,23 @@ def accept(
     if entry and same:
         review.drop(vault, id)
         return Accepted(entry.id, entry.path)
+    has_category = bool(entry or category or proposal.category)
+    nearest = "" if has_category else _nearest_category(caller, proposal)  # before it is a lesson
     path = write_lesson(vault, id, entry, category=category, commit=commit)
     lesson = entry.id if entry else id_of(str(path.relative_to(vault.lessons_dir)))
+    if not has_category:
+        move = f"lessons move {lesson} {nearest or 'CATEGORY'}"
+        caller.note(f"in no category: accept with -c NAME, or now `{move}`")
     return Accepted(lesson, str(path.relative_to(vault.root)))
+
+
+def _nearest_category(caller: Caller, proposal: Proposal) -> str:
+    """Return the category that suits a proposal best, else that of the nearest lesson; "" for none."""
+    with suppress(VaultError):  # without an index
+        card = caller.ask(api.proposal.preview(card=card_of(proposal)), fetch=False)
+        nearest = str(card.nearest[0]) if card.nearest else ""
+        return card.suggested or nearest.rpartition("/")[0]
+    return ""
 
 
 @command

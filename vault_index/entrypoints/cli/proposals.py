@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -231,6 +230,7 @@ def accept(category: str, commit: bool, **which: Any) -> None:
     lesson changes it.
     """
     root = asking.vault().root
+
     _decide(
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
         lambda accepted: from_here(root / accepted.path, root),
@@ -270,10 +270,14 @@ def reject(undo: bool, **which: Any) -> None:
 def propose_command(file: TextIO, session: str) -> options.Answers:
     """Propose what an agent learned; a person accepts it or not.
 
-    FILE, or stdin, is a JSON list of objects with title, type, what_to_do, quotes, and if you like
-    problem, cause, failing_lines, prompts, category, tags, files. A quote must stand in the session of
-    this folder, where its transcript is read. An entry that you write yourself
-    needs none. If nothing waits afterwards, the exit status is 1.
+    FILE, or stdin, is a JSON list of objects with title (the claim, 5 to 10 words), type (bug_fix,
+    code_pattern, architecture or project_rule), what_to_do (a sentence, then more) and quotes (1 to 3
+    passages of the session, word for word, five words or more); if you like problem, cause,
+    failing_lines, prompts (two that a colleague types who knows nothing of it), category, tags, files.
+
+    A quote must stand in the session of this folder, where its transcript is read. An entry that you
+    write yourself needs none. An empty list, `[]`, prints the categories and what waits. If nothing
+    waits afterwards, the exit status is 1.
     """
     if file.isatty():
         raise click.UsageError("name a FILE, or pipe the entries in")
@@ -287,21 +291,39 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
         output.say(line)
 
 
+_NEEDED = ("title", "type", "what_to_do")
 _TEXTS = ("problem", "cause", "category")
 _LISTS = ("failing_lines", "prompts", "tags", "files")
 
 
 def _entries(file: TextIO) -> list[dict[str, Any]]:
     """Return the entries in a file of JSON. Raises VaultError."""
+    hint = (
+        "write a list of objects with title, type, what_to_do and quotes: see `lessons propose -h`"
+    )
     try:
-        entries = [*json.load(file)]
-        for each in entries:
-            lists = [each["quotes"], *(each.get(name, []) for name in _LISTS)]
-            texts = [each["title"], each["type"], each["what_to_do"]]
-            texts += [*(each.get(name, "") for name in _TEXTS), *chain.from_iterable(lists)]
-            if not all(isinstance(text, str) for text in texts) or str in map(type, lists):
-                raise TypeError("a value is neither a text nor a list of texts")
-    except (ValueError, TypeError, KeyError) as error:
-        hint = "write a list of objects with title, type, what_to_do and quotes"
-        raise VaultError(f"the entries cannot be read: {error}", hint) from None
+        entries = json.load(file)
+    except ValueError as error:
+        raise VaultError(f"the entries are not JSON: {error}", hint) from None
+    if not isinstance(entries, list):
+        raise VaultError("the entries are no list", hint)
+    for number, each in enumerate(entries, start=1):
+        if fault := _fault(each):
+            raise VaultError(f"entry {number}: {fault}", hint)
     return entries
+
+
+def _fault(entry: object) -> str:
+    """Return what is wrong with the form of an entry; "" for nothing."""
+    if not isinstance(entry, dict):
+        return "it is no object"
+    if missing := [name for name in (*_NEEDED, "quotes") if name not in entry]:
+        return f"it has no {' and no '.join(missing)}"
+    for name in (*_NEEDED, *_TEXTS):
+        if not isinstance(entry.get(name, ""), str):
+            return f"{name} is no text"
+    for name in ("quotes", *_LISTS):
+        values = entry.get(name, [])
+        if not (isinstance(values, list) and all(isinstance(text, str) for text in values)):
+            return f"{name} is no list of texts"
+    return ""

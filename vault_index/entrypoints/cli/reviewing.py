@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vault_index.api.proposal import Card
 
 LABEL_COLUMNS = 11
+MAX_CATEGORIES = 20  # that are listed to choose from, the largest
 ADDED, REMOVED = {"fg": "green"}, {"fg": "red"}
 
 
@@ -42,7 +43,16 @@ def show_details(card: Card) -> None:
     if card.target and card.target.diff:
         show_diff(card.target.diff)
     else:
-        output.text(card.text)
+        show_text(card.text)
+
+
+def show_text(text: str) -> None:
+    """Print the text of a lesson: sentences break between words, code stays as it is."""
+    is_code = False
+    for line in text.splitlines():
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        (output.text if is_code or is_fence or not line else output.say)(line)
+        is_code = is_code != is_fence
 
 
 def show_diff(diff: str) -> None:
@@ -223,6 +233,10 @@ class Review:
 
     def _choose_category(self) -> bool:
         now = self._category or self._card.category or self._card.suggested
+        with contextlib.suppress(VaultError):  # without an index
+            counts = self._ask(api.lesson.count()).counts
+            names = sorted(counts, key=lambda name: (-counts[name], name))[:MAX_CATEGORIES]
+            output.say(", ".join(sorted(names)))
         typed = output.ask(f"category (now {now or 'none'}):").strip()
         self._category = typed or self._category
         if typed:

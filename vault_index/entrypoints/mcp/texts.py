@@ -102,12 +102,7 @@ def _private(answer: Status) -> Iterator[str]:
 def proposed(answer: Proposed) -> str:
     """Return what became of proposed entries; without any, the vault's categories and what waits."""
     if answer.categories is not None:
-        waiting = [f"{line(title)} ({line(id)})" for id, title in answer.waiting]
-        by_depth = sorted(answer.categories, key=lambda path: path.count("/"))
-        said = [
-            f"Waiting: {'; '.join(waiting) or 'nothing'}",
-            f"Categories: {', '.join(map(line, by_depth)) or 'none yet'}",
-        ]
+        said = map(line, proposals_words.proposed(answer))
         return fenced(text[: MAX_FIRST_CHARS // 2] for text in said)
     shown = fenced(map(line, proposals_words.proposed(answer)), _OF_PROPOSALS)
     notes = [] if answer.is_read else ["Nobody reads transcripts here: no quote was checked."]

@@ -151,7 +151,15 @@ def finding(found: Values) -> str:
 
 
 def proposed(answer: Proposed) -> Iterator[str]:
-    """Yield what became of an agent's entries, a line each, and what helps to correct one."""
+    """Yield what became of an agent's entries, a line each, and what helps to correct one.
+
+    Without entries it is the vault's categories and what waits.
+    """
+    if answer.categories is not None:
+        by_depth = sorted(answer.categories, key=lambda path: path.count("/"))
+        waiting = [f"{title} ({id})" for id, title in answer.waiting]
+        yield f"Waiting: {'; '.join(waiting) or 'nothing'}"
+        yield f"Categories: {', '.join(by_depth) or 'none yet'}"
     for each in answer.proposals:
         new = f", in a new category: {each.new_category}" if each.new_category else ""
         changes = f", changes {each.changes}" if each.changes else ""
