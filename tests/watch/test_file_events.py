@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,49 @@ def test_wake_and_hurry_end_the_wait(events: FileEvents) -> None:
     assert not events.wait(60)
     threading.Timer(0.1, events.hurry).start()
     assert events.wait(60)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a private class hears")
+@pytest.mark.parametrize("gone", ["InotifyFD", "InotifyConstants", "Mask"])
+def test_without_a_name_of_watchdogs_own_its_public_observer_hears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    """As in a release after 7.1, with which the class that is not documented was tried."""
+    import watchdog.observers.inotify  # has what it needs itself
+
+    seen: list[str] = []
+    file = tmp_path / "heap.md"
+    with monkeypatch.context() as patch:
+        patch.delattr(f"{watchdog.observers.inotify_c.__name__}.{gone}")
+        watching = FileEvents(tmp_path, seen.append)
+        watching.arm()
+    try:
+        (line,) = seen
+        assert line.startswith("watchdog's own observer hears, as ")
+        assert gone in line
+        file.write_text("new")
+        assert watching.wait(60)
+    finally:
+        watching.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a private class hears")
+def test_after_a_thread_that_failed_the_public_observer_hears(tmp_path: Path) -> None:
+    seen: list[str] = []
+    watching = FileEvents(tmp_path, seen.append)
+    watching.arm()
+    watching.lost("AttributeError: read_events")
+    assert watching.arm()
+    assert seen == ["watching again: AttributeError: read_events"]
+    watching.wait(60)  # of the failure
+    (tmp_path / "heap.md").write_text("new")
+    assert watching.wait(60)
+    watching.close()
+
+
+@pytest.mark.parametrize(
+    ("package", "release"), [("watchdog", "7.1."), ("lancedb", "0.40."), ("gitpython", "3.")]
+)
+def test_the_releases_whose_private_doors_were_tried(package: str, release: str) -> None:
+    """`watch/events.py`, `store/lance.py` and `git/run.py` use what is not documented."""
+    assert version(package).startswith(release)

@@ -103,13 +103,24 @@ class FileEvents:
 
     def _observe(self) -> None:
         self._stop_observing()
-        self._failed = ""
-        if sys.platform == "linux":
-            self._start_inotify()
-        else:
-            self._start_observer()
+        failed, self._failed = self._failed, ""
+        if sys.platform == "linux" and not failed:
+            try:
+                self._start_inotify()
+                return
+            except OSError:  # the system's limits
+                raise
+            except Exception as error:  # noqa: BLE001  # another release of watchdog
+                self._stop_observing()
+                self._say(f"watchdog's own observer hears, as {type(error).__name__}: {error}")
+        self._start_observer()
 
     def _start_inotify(self) -> None:
+        """Hear by a class of watchdog that is not documented, tried with its release 7.1.
+
+        It says when all was read, and watches no folder twice. Raises OSError, and in another release
+        any error.
+        """
         from watchdog.observers import inotify_c
         from watchdog.observers.inotify_c import InotifyConstants as Kind
 
