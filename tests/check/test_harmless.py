@@ -1,4 +1,4 @@
-"""What looks like a secret and is none (issue 55 B): a person says so, and everyone sees it.
+"""Texts that only look like a secret (issue 55 B): a person says so, and everyone sees it.
 
 The line `harmless` in the frontmatter holds at each way in. A line alone, which a clone, an agent or an
 imported file may bring, lets nothing through unseen.

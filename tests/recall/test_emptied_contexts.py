@@ -1,4 +1,4 @@
-"""What empties an agent's context makes it forget: a lesson is given once, and again when it is lost."""
+"""An agent forgets when its context is emptied: a lesson comes once, and again when it is lost."""
 
 from __future__ import annotations
 

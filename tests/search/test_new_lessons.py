@@ -1,4 +1,4 @@
-"""What is not committed counts as new, whenever it says that it was written."""
+"""A lesson that is not committed counts as new, whenever it says that it was written."""
 
 from __future__ import annotations
 
