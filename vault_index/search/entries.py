@@ -113,12 +113,9 @@ def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
         filters.any_of("lesson_id", around(vault, related_to)) if related_to else None,
         *only.where(in_repository=is_in_repository(vault)),
     )
-    found = _lessons(vault, Entry, where)
+    found = sorted(_lessons(vault, Entry, where), key=_ORDERS[order])
     if order == "updated" and is_in_repository(vault):  # what is not committed is new
-        committed = sorted((each for each in found if each.updated_at), key=_ORDERS[order])
-        found = [*(each for each in found if not each.updated_at), *committed]
-    else:
-        found = sorted(found, key=_ORDERS[order])
+        found.sort(key=lambda each: each.updated_at is not None)
     return found[: chosen.get("limit")]
 
 
