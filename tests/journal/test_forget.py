@@ -46,8 +46,8 @@ def journal(own_world: Path, text_only: None) -> Journal:
 
 def has(home: Path, text: str = WORD) -> list[str]:
     """Return the user's files, but the agent's transcripts, that have a text."""
-    every = bytes_below(home).items()
-    return [path for path, data in every if text.encode() in data.lower() and "claude" not in path]
+    wanted, files = text.lower().encode(), bytes_below(home).items()
+    return [path for path, data in files if wanted in data.lower() and "claude" not in path]
 
 
 @pytest.mark.slow

@@ -76,10 +76,16 @@ def test_what_was_saved_in_a_closed_vault_is_taken_in_by_its_next_question(
         assert titles(second, "zyzzyva") == ["New"]
 
 
+def _is_deleted(folder: Path) -> bool:
+    """Whether a folder is gone after another try: the watcher may write beside the first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
+
+
 def test_a_vault_that_is_deleted_is_closed_and_the_other_stays(vaults: tuple[Vault, Vault]) -> None:
     first, second = vaults
     with watched(first) as state, watched(second):
-        shutil.rmtree(first.root)
+        soon(lambda: _is_deleted(first.root))
         soon(lambda: status(second)["vaults"] == [str(second.root)])
         assert titles(second, "sand") == ["Sand"]
         assert status(second)["pid"] == state["pid"]
