@@ -97,6 +97,19 @@ def test_of_twelve_sessions_six_are_named_each_once(team: Vault, what: str) -> N
     assert nudge.line(team, team.root, "one more") == ""
 
 
+def test_status_counts_how_often_it_was_shown_and_followed(team: Vault) -> None:
+    """Issue 58, row 12."""
+    for name in ("one", "two"):
+        talk = session(team, name)
+        assert nudge.line(team, team.root, "the next")
+    shown = "nudges     2 lines to learn from a session shown, "
+    assert f"{shown}0 followed" in run("lessons", "status", cwd=team.root).out
+    entry = {**ENTRY, "quotes": ["How many times should the uploader retry?"]}
+    command = api.learn.propose(entries=[entry], folder=str(team.root), session=talk.id)
+    client.ask(str(team.root), command)
+    assert f"{shown}2 followed within a day" in run("lessons", "status", cwd=team.root).out
+
+
 def test_what_was_proposed_from_is_not_named_nor_what_a_quiet_one_follows(team: Vault) -> None:
     talk = session(team)
     entry = {**ENTRY, "quotes": ["How many times should the uploader retry?"]}

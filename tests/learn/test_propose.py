@@ -174,6 +174,48 @@ def test_at_a_shell_an_empty_list_prints_categories_and_what_waits(team: Vault) 
     assert "devops" in categories
 
 
+@pytest.mark.slow
+def test_what_a_second_session_teaches_is_one_card_of_two_sessions(team: Vault) -> None:
+    """Issue 58, row 9: it was dropped as "a proposal says it already"."""
+    first = session(team)
+    (made,) = propose(team, entry()).proposals
+    do = f"Run `pnpm install --no-frozen-lockfile` after `{LINE}`."
+    propose(team, entry(title="pnpm install needs a fresh lockfile", what_to_do=do, quotes=[LINE]))
+    later = Conversation(team.root, "again")
+    said = "the query is lost at the login again, leave nginx.conf alone"
+    later.asks("why is the cart empty after I log in").says("nginx drops it.").asks(said)
+    answer = propose(team, entry(quotes=[said]))
+    assert answer.dropped == []
+    (again,) = answer.proposals
+    assert (again.id, again.times) == (made.id, 2)
+    assert "seen in 2 sessions" in texts.proposed(answer)
+    card, other = cards(team)  # it comes first
+    assert (card.id, card.quotes, card.speakers) == (
+        made.id, (CORRECTION, said), ("a person", "a person")
+    )  # fmt: skip
+    assert {card.session, *card.again} == {private_id(first.id), private_id(later.id)}
+    assert other.times == 1
+    assert "seen in 2 sessions" in run_command("lessons", "review", made.id, cwd=team.root).out
+    (repeated,) = propose(team, entry(quotes=[said])).dropped
+    assert repeated.reason == gate.WAITS  # of the same session
+
+
+@pytest.mark.slow
+def test_status_counts_lessons_that_were_not_found(team: Vault, own_world: Path) -> None:
+    """Issue 58, row 9: a lesson that is proposed again was there, and did not come."""
+    session(team)
+    (made,) = propose(team, entry()).proposals
+    run_command("lessons", "review", "accept", made.id, "-c", "login", cwd=team.root)
+    client.ask(str(team.root), api.state.index())
+    later = Conversation(team.root, "again")
+    said = "the query string is lost at the login again, build the address of after_login() anew"
+    later.asks(said).says("nginx drops it.")
+    (again,) = propose(team, entry(quotes=[said])).proposals
+    assert again.changes == "login/after_login-must-pass-the-query-string-on"
+    shown = run_command("lessons", "status", cwd=team.root).out
+    assert "1 proposal waiting, 1 of a lesson that was not found: see `lessons review`" in shown
+
+
 FINE = {"title": "T", "type": "bug_fix", "what_to_do": "Do.", "quotes": []}
 
 

@@ -53,13 +53,20 @@ class Card(Proposal):
 
 @command
 def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tuple[Card, ...]:
-    """List the proposals that wait, oldest first; with `id` that one, also by its beginning.
+    """List the proposals that wait; with `id` that one, also by its beginning.
+
+    Those that several sessions taught come first, then the oldest.
 
     `session` is the private id of one, or its beginning.
     """
     del caller
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
-    return tuple(card_of(each) for each in listed if each.session.startswith(session))
+    chosen = [
+        each
+        for each in listed
+        if any(one.startswith(session) for one in (each.session, *each.again))
+    ]
+    return tuple(card_of(each) for each in sorted(chosen, key=lambda each: -each.times))
 
 
 @command

@@ -123,6 +123,13 @@ class Admitted:
     left_out: Sequence[tuple[str, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """A proposal that waits, with the session and the quotes of an entry that says the same."""
+
+    proposal: Proposal
+
+
 class _Dropped(Exception):
     """An entry does not pass: why, and which lesson says it already, "" for none that is known."""
 
@@ -131,8 +138,8 @@ class _Dropped(Exception):
         self.why, self.lesson = why, lesson
 
 
-def admit(entry: Entry, context: Context) -> Admitted | str:
-    """Return the proposal of an entry, or why it does not pass."""
+def admit(entry: Entry, context: Context) -> Admitted | Recurring | str:
+    """Return the proposal of an entry, the one that it says once more, or why it does not pass."""
     try:
         entry = _proven(_formed(entry), context)
         _refuse_worthless(entry, context)
@@ -244,8 +251,8 @@ def _refuse_worthless(entry: Entry, context: Context) -> None:
         raise _Dropped(GENERIC)
 
 
-def _compared_with_all(entry: Entry, context: Context) -> Admitted:
-    """Return the proposal of an entry that nothing says yet. Raises _Dropped, VaultError."""
+def _compared_with_all(entry: Entry, context: Context) -> Admitted | Recurring:
+    """Return the proposal of an entry that no lesson says yet. Raises _Dropped, VaultError."""
     text = passages.text_of(entry.parts)
     about = "\n".join([entry.title, *entry.quotes, text])
     filed = (entry.category, entry.tags, entry.fires_on)
@@ -264,7 +271,7 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted:
         raise _Dropped(REJECTED)
     other = _waiting(proposal, compared, context)
     if other and not _new_items(entry, f"{other.title} {other.text}"):
-        raise _Dropped(WAITS)
+        return _again(other, proposal)
     if context.given.keys() & {*near}:
         raise _Dropped(GIVEN, near[0])
     if near:
@@ -381,6 +388,23 @@ def _waiting(proposal: Proposal, compared: Comparison, context: Context) -> Prop
         if fingerprint.cosine(vector, other) >= fingerprint.SAME_COSINE:
             return each
     return None
+
+
+def _again(waiting: Proposal, proposal: Proposal) -> Recurring:
+    """Return what waits with the evidence of another session. Raises _Dropped for the same session."""
+    if not proposal.session or proposal.session in (waiting.session, *waiting.again):
+        raise _Dropped(WAITS)
+    said = dict(zip(waiting.quotes, waiting.speakers, strict=False))
+    said = dict(zip(proposal.quotes, proposal.speakers, strict=False)) | said
+    quotes = tuple(dict.fromkeys((*waiting.quotes, *proposal.quotes)))
+    return Recurring(
+        replace(
+            waiting,
+            again=(*waiting.again, proposal.session),
+            quotes=quotes,
+            speakers=tuple(said.get(quote, draft.AGENT) for quote in quotes),
+        )
+    )
 
 
 def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:

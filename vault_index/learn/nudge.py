@@ -55,6 +55,7 @@ def line(vault: Vault, folder: Path, session: str) -> str:
             if not record.has_proposed(vault.config, kept[0]):
                 counts = zip(kept[1:], _WORDS, strict=True)
                 had = [f"{'a' if n == 1 else n} {words[n > 1]}" for n, words in counts if n]
+                record.note_nudge(vault)
                 said = " and ".join(filter(None, (", ".join(had[:-1]), had[-1])))
                 return f"lessons: the last session here had {said}: /lessons:learn last"
         told = f"nudge {state.vault_of(vault.root)}"

@@ -7,6 +7,7 @@ that asks again. No text of a session is in it.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -34,6 +35,7 @@ LATER = (AWAY, BUDGET, FULL)  # it may go well another time
 TROUBLED = (REFUSED, AWAY, BUDGET, FAILED, FULL)
 MAX_SECONDS = 3600.0  # of a run: one that began earlier has died
 
+NUDGES_SECONDS, FOLLOWED_SECONDS = 90 * 86_400, 86_400  # that lines are counted, and followed
 PERSON, AGENT, NOBODY = "person", "agent", "nobody"  # who asks; nobody at the end of a session
 
 
@@ -140,16 +142,61 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class Nudges:
+    """How often the line was `shown`, and how often somebody learned within a day."""
+
+    shown: int = 0
+    followed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StatusPart:
-    """The proposals that wait and what was learned, for `lessons status`."""
+    """The proposals that wait and what was learned, for `lessons status`.
+
+    `unfound` proposals add a prompt to a lesson that a session was taught without it.
+    """
 
     proposals: int
     learning: Learning
+    unfound: int = 0
+    nudges: Nudges = Nudges()
 
 
 def in_status(vault: Vault) -> StatusPart:
     """Count the proposals of a vault, and sum up its runs."""
-    return StatusPart(review.count(vault), summary(vault.config, str(vault.root)))
+    learned = summary(vault.config, str(vault.root))
+    unfound = sum(each.only_prompts for each in review.waiting(vault))
+    return StatusPart(review.count(vault), learned, unfound, nudges(vault))
+
+
+# The line that says at a start what the last session could teach: see `nudge`.
+
+
+def note_nudge(vault: Vault) -> None:
+    """Note that the line was shown. Raises WriteError."""
+    home, now = vault.config.home, time.time()
+    shown = [at for at in _shown(vault) if now - at < NUDGES_SECONDS]
+    state.keep_fact(home, _nudges_of(vault), [*shown, now])
+
+
+def nudges(vault: Vault) -> Nudges:
+    """Count the lines of the last 90 days, and after how many somebody learned within a day."""
+    shown = _shown(vault)
+    ran = [
+        datetime.fromisoformat(each.at).timestamp()
+        for each in runs(vault.config, str(vault.root))
+        if each.at and each.asked_by != NOBODY
+    ] if shown else []  # fmt: skip
+    followed = sum(any(0 <= at - one <= FOLLOWED_SECONDS for at in ran) for one in shown)
+    return Nudges(len(shown), followed)
+
+
+def _shown(vault: Vault) -> list[float]:
+    return [float(at) for at in state.fact(vault.config.home, _nudges_of(vault)) or ()]
+
+
+def _nudges_of(vault: Vault) -> str:
+    return f"nudges shown in {state.vault_of(vault.root)}"
 
 
 def summary(config: Config, vault: str = "") -> Learning:

@@ -49,6 +49,7 @@ from vault_index.learn.stages import Plan, Request
 from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
+from vault_index.proposals.draft import Proposal
 from vault_index.proposals.fingerprint import NOT_COMPARED, Like
 from vault_index.text import blocks
 from vault_index.transcripts import events, vocabulary
@@ -80,7 +81,8 @@ _STATUS = {
 class Made:
     """A proposal that waits now: `near` which lessons it is, and prompts that were `left_out`, with why.
 
-    `new_category` is one that the vault has not, or "".
+    `new_category` is one that the vault has not, or "". `times` are the sessions that taught it, more
+    than one for a proposal that waited before.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Made:
     new_category: str
     left_out: Sequence[tuple[str, str]]
     quotes: Sequence[str]
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,17 +366,21 @@ def _propose(
         is_room = len(proposals) < most
         admitted = gate.admit(entry, context) if is_room else MANY.format(most=most)
         made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
-        if isinstance(made, str):
-            dropped.append((entry, made))
-        elif isinstance(admitted, gate.Admitted):
+        if isinstance(made, str) or isinstance(admitted, str):
+            dropped.append((entry, str(made)))
+        else:
             proposals.append(made)
-            context = replace(context, waiting=(*context.waiting, admitted.proposal))
+            new = admitted.proposal
+            others = (each for each in context.waiting if each.id != new.id)
+            context = replace(context, waiting=(*others, new))
     return proposals, dropped
 
 
-def _store(vault: Vault, admitted: gate.Admitted) -> Made | str:
+def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str:
     """Return a proposal that waits now, or why it does not."""
     proposal = admitted.proposal
+    if isinstance(admitted, gate.Recurring):
+        return _made_again(review.recur(vault, proposal.id, proposal))
     try:
         made = review.propose(vault, proposal, admitted.compared)
     except ProposalsFullError:
@@ -392,6 +399,22 @@ def _store(vault: Vault, admitted: gate.Admitted) -> Made | str:
         new_category="" if proposal.category in there else proposal.category,
         left_out=admitted.left_out,
         quotes=proposal.quotes,
+    )
+
+
+def _made_again(proposal: Proposal) -> Made:
+    return Made(
+        id=proposal.id,
+        title=proposal.title,
+        status=review.WAITING,
+        near=(),
+        findings=proposal.findings,
+        changes=proposal.changes,
+        is_draft=proposal.is_draft,
+        new_category="",
+        left_out=(),
+        quotes=proposal.quotes,
+        times=proposal.times,
     )
 
 

@@ -38,7 +38,7 @@ _KEYS = (
     "applies_to",
 )
 _TEXTS = ("why", "session", "project", "day", "changes")
-_LISTS = ("findings", "near", "quotes", "speakers", "background")
+_LISTS = ("findings", "near", "quotes", "speakers", "background", "again")
 _ABOUT = ("by", *_LISTS, *_TEXTS, *_FLAGS)
 ANSWERS = ("prompts", "fires_on", "fires_on_error")  # each of which a person may strike
 # Who says a quote. A card shows the first of these: words before what was printed.
@@ -56,7 +56,8 @@ class Proposal:
 
     A finding has `level`, `rule` and `message`; a near lesson is [id, title, likeness]. A proposal
     from a session has `quotes` as evidence, each with one of SPEAKERS, `why` it was worth it, and the
-    private id of the `session`, with its `project` and `day`. One that `changes` a lesson has as its
+    private id of the `session`, with its `project` and `day`; `again` are others that taught the same,
+    whose quotes it has, too. One that `changes` a lesson has as its
     `text` what it adds to that; with `only_prompts` it adds prompts, and its text is for the reviewer.
     """
 
@@ -81,12 +82,18 @@ class Proposal:
     speakers: tuple[str, ...] = ()
     why: str = ""
     session: str = ""
+    again: tuple[str, ...] = ()  # private ids of further sessions
     project: str = ""
     day: str = ""  # ISO 8601
     changes: str = ""  # the id of a lesson
     only_prompts: bool = False
     background: tuple[Sequence[str], ...] = ()  # (label, text) of the work that it is from
     is_draft: bool = False  # made by rule: no model and no person wrote it
+
+    @property
+    def times(self) -> int:
+        """In how many sessions it was taught; 1 where a person wrote it."""
+        return max(1, len({self.session, *self.again} - {""}))
 
     @property
     def witness(self) -> tuple[str, str]:

@@ -126,6 +126,19 @@ def edit(
     return proposal
 
 
+def recur(vault: Vault, id: str, again: Proposal) -> Proposal:
+    """Note in a proposal that waits the sessions and quotes of the same one again.
+
+    The rest of its file stays as a person may have edited it. Raises VaultError if it is gone.
+    """
+    with store.hold(vault) as folder:
+        data = store.read(folder, id)
+        noted = {name: getattr(again, name) for name in ("again", "quotes", "speakers")}
+        proposal = replace(draft.from_bytes(id, data), **noted)
+        store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
+    return proposal
+
+
 def strike(vault: Vault, name: str, text: str) -> Proposal:
     """Take a prompt or a line of output out of a proposal. Raises VaultError if it is its only one."""
     with store.hold(vault) as folder:

@@ -28,7 +28,8 @@ def line(proposal: Card) -> str:
     """Return a proposal in a line: its day, its category, its title, and notes about it."""
     about = [proposal.created[:10], f"[{proposal.category or 'no category'}]"]
     about.append(proposal.title)
-    notes = ["a draft by rule"] if proposal.is_draft else []
+    notes = [f"seen in {proposal.times} sessions"] if proposal.times > 1 else []
+    notes += ["a draft by rule"] if proposal.is_draft else []
     notes += [f"changes {proposal.changes}"] if proposal.changes else []
     notes += [f"{len(proposal.findings)} to look at"] if proposal.findings else []
     return "  ".join(filter(None, [*about, f"({', '.join(notes)})" if notes else ""]))
@@ -43,7 +44,8 @@ def origin(card: Card) -> str:
         word = f"proposed by {card.by}" if card.by else ""
     unsure = card.confidence <= MAX_UNSURE and not card.is_draft
     sure = f"confidence {card.confidence} of 5" if unsure else ""
-    return " · ".join(filter(None, (card.project, card.day, word, sure)))
+    seen = f"seen in {card.times} sessions" if card.times > 1 else ""
+    return " · ".join(filter(None, (card.project, card.day, word, seen, sure)))
 
 
 def summary(card: Card) -> str:
@@ -163,7 +165,8 @@ def proposed(answer: Proposed) -> Iterator[str]:
     for each in answer.proposals:
         new = f", in a new category: {each.new_category}" if each.new_category else ""
         changes = f", changes {each.changes}" if each.changes else ""
-        yield f"{each.id} waits: {each.title}{changes}{new}"
+        again = f", seen in {each.times} sessions" if each.times > 1 else ""
+        yield f"{each.id} waits: {each.title}{changes}{new}{again}"
         yield from (f"  {like(near)}" for near in each.near[:1])
         yield from (f"  without the prompt {text!r}: {why}" for text, why in each.left_out)
     for left in answer.dropped:
@@ -207,7 +210,11 @@ def _score(found: Found) -> str:
 def status_lines(waiting: StatusPart) -> Iterator[str]:
     """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
     if waiting.proposals:
-        yield f"proposals  {count(waiting.proposals, 'proposal')} waiting: see `lessons review`"
+        again = f", {waiting.unfound} of a lesson that was not found" if waiting.unfound else ""
+        yield f"proposals  {count(waiting.proposals, 'proposal')} waiting{again}: see `lessons review`"
+    if shown := waiting.nudges.shown:
+        followed = f"{waiting.nudges.followed} followed within a day"
+        yield f"nudges     {count(shown, 'line')} to learn from a session shown, {followed}"
     learned = waiting.learning
     if not learned.runs and not learned.auto:
         return
