@@ -38,6 +38,14 @@ def test_the_piece_with_the_rare_word_is_shown(make_vault: MakeVault) -> None:
     assert REST in block
 
 
+def test_of_pieces_with_as_rare_words_the_nearest_is_shown() -> None:
+    pieces = ["Wombats wait.", "Nothing.", "For quokkafish set 40."]
+    rare = {"quokkafish": 1.0, "wombats": 1.0}
+    for nearest, shown in zip(pieces, (pieces[0], pieces[0], pieces[2]), strict=True):
+        assert excerpt.of_long(" ".join(pieces), pieces, nearest, rare) == shown
+        assert excerpt.of_long(" ".join(pieces), pieces, nearest, {}) == nearest
+
+
 RUNBOOK = f"""## Meaning
 
 {FILLER} {FILLER} {FILLER} The alert fires at 80%.
@@ -72,6 +80,12 @@ def test_what_to_do_comes_before_what_it_means(make_vault: MakeVault, times: int
         assert given.text.index("gate restart") < given.text.index("Then call the owner")
         assert given.text.partition("gate restart")[0].count(FILLER) == 0
         assert REST in given.text
+
+
+def test_after_what_to_do_comes_the_piece_with_the_rare_word(make_vault: MakeVault) -> None:
+    text = RUNBOOK.replace(FILLER, f"{FILLER} " * 3).replace("Customers", "The quokkafish")
+    block = shown(make_vault, text, "the queue of the gateway was slow: does a quokkafish wait")
+    assert block.index("gate restart --drain") < block.index("The quokkafish wait")
 
 
 def test_a_lesson_that_is_shown_whole_has_no_mark_and_keeps_its_order(

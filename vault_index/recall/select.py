@@ -303,23 +303,21 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
 
 
 def shown(vault: Vault, hit: Hit, queries: Sequence[str]) -> Hit:
-    """Return a hit of a long lesson with the part of it that answers, the first sections first.
+    """Return a hit of a long lesson with the part of it that answers.
 
-    The nearest piece is shown unless another has the rarest word of the prompt that the lesson has, or a
-    heading that says what to do.
+    It is the piece with the rare words of the prompt, those of the lesson's names aside, and before it
+    the section that says what to do.
     """
     if not hit.is_long:
         return hit
     whole = next((row["text"] for row in vault.open_index().store.shown_of([hit.lesson_id])), "")
-    known = words.of(vault)
-    weights = {word: known.weight(word) for text in queries for word in terms_of(text)}
-    most = known.rarity("")
-    rare = sorted(
-        (word for word in weights if weights[word] >= RARE * most), key=weights.__getitem__
-    )
+    known, names = words.of(vault), {*terms_of(hit.names)}
+    least = RARE * known.rarity("")
+    asked = {word for text in queries for word in terms_of(text)} - names
+    rare = {word: weight for word in sorted(asked) if (weight := known.weight(word)) >= least}
     nearest = hit.text if hit.position >= 0 else ""
     pieces = passages.cut(whole)[1:]
-    return replace(hit, text=excerpt.of_long(whole, pieces, nearest, rare[::-1])) if pieces else hit
+    return replace(hit, text=excerpt.of_long(whole, pieces, nearest, rare)) if pieces else hit
 
 
 def _keep_better(best: dict[str, Hit], hits: Iterable[Hit], wanted: _Wanted) -> None:

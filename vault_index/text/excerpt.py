@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from vault_index.text import blocks
 from vault_index.text.words import searched_words, stem_of
@@ -51,22 +51,25 @@ def in_order_of_use(text: str) -> str:
     return text if ordered == sections else "\n\n".join(ordered)
 
 
-def of_long(text: str, pieces: Sequence[str], nearest: str, words: Sequence[str]) -> str:
+def of_long(text: str, pieces: Sequence[str], nearest: str, rare: Mapping[str, float]) -> str:
     """Return the part of a long text to show, of which `nearest` is the piece with the nearest vector.
 
-    It is the piece with the first of some `words` that the text has; else the section that says what to
-    do; else the nearest piece. Without one, as the whole is nearer, it is the text.
+    It is the piece with the most weight of `rare` words; of equal ones the nearest, or the text itself
+    where the whole is nearer than its pieces. A section that says what to do comes before it.
     """
-    word = next((word for word in words if _has(text, word)), "")
-    if word and not _has(nearest or pieces[0], word):
-        having = (piece for piece in pieces if _has(piece, word))
-        best = max(having, key=lambda piece: sum(_has(piece, each) for each in words), default="")
-        if best:
-            return best
+
+    def weight(part: str) -> float:
+        return sum(rare[word] for word in rare if _has(part, word))
+
+    here = nearest or pieces[0]
+    best = max(pieces, key=lambda piece: (weight(piece), piece == here))
     ordered = in_order_of_use(text)
-    if nearest and ordered == text:
-        return nearest
-    return blocks.cut(ordered, max(map(len, pieces))) if nearest else ordered
+    if ordered == text:
+        return best if nearest or best != here else text
+    first = blocks.cut(ordered, max(map(len, pieces)))
+    if weight(first) < weight(best):
+        return f"{first}\n\n[...]\n\n{best}"
+    return first if nearest else ordered
 
 
 def _has(text: str, word: str) -> bool:
