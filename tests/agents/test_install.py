@@ -157,7 +157,7 @@ def test_what_a_user_types_to_learn_comes_and_goes_with_the_hooks(
     assert f"{file}: a command" in install(agent, project).err
     written = file.read_text()
     assert text in written
-    assert "Call `propose` of the MCP server `lessons` once" in written
+    assert "Call `propose` of the MCP server `lessons`" in written
     install(agent, project)
     assert file.read_text() == written
     if (
