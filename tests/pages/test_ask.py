@@ -187,6 +187,9 @@ def test_without_a_model_the_sentences_are_set_off_and_without_the_key_it_says_h
             page.get_by_text("No model is set").wait_for()
             ask(page, ASKED, until="Done")
             assert page.locator("mark").first.inner_text().startswith("Roll back a staging deploy")
+            passage = page.locator(".source .passage").first  # issue 55, row 15: as on its own page
+            assert passage.locator("code").first.inner_text() == "make rollback"
+            assert "`" not in passage.inner_text()
             assert "[ask]" not in page.locator(".exchange").inner_text()
         context = browser.new_context()
         page = context.new_page()  # a refused request is an error of the console

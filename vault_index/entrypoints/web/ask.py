@@ -14,7 +14,7 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -42,6 +42,7 @@ from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.lesson.file import hash_of
 from vault_index.llm.cancel import in_thread
+from vault_index.text.blocks import after_title
 
 Event = Mapping[str, Any]  # its kind is at "event"
 Events = AsyncGenerator[Event, None]
@@ -237,11 +238,30 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
 
     text = html_of(answer["answer"], marked=_CITATION, mark=button)
     sources = [
-        {**each, "runs": citations.runs(each["text"], each["best"]), "host": _host(each["link"])}
+        {
+            **each,
+            **_text_of(each, citations.runs(each["text"], each["best"])),
+            "host": _host(each["link"]),
+        }
         for each in shown
     ]
     done = fragment("ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open)
     return bytes(done.body).decode()
+
+
+_BETWEEN = re.compile(r"`[^`]*`|\]\([^)]*\)|[\[*_\n]+")  # what a parser takes out of a sentence
+_LEAST_CHARS = 8  # of a part that is marked: a shorter one is found elsewhere, too
+
+
+def _text_of(source: Mapping[str, Any], runs: Sequence[tuple[str, bool]]) -> dict[str, Any]:
+    """Return the text of a source: the HTML of a lesson's, with marks in its best runs; else the runs."""
+    if source["kind"] != "lessons":
+        return {"runs": runs, "html": None}
+    best = (part.strip() for run, is_best in runs if is_best for part in _BETWEEN.split(run))
+    long = sorted({part for part in best if len(part) >= _LEAST_CHARS}, key=len, reverse=True)
+    marked = re.compile("|".join(map(re.escape, long))) if long else None
+    text = after_title(source["text"], source["title"])
+    return {"html": html_of(text, source["path"], marked=marked)}
 
 
 def _host(link: str) -> str:
