@@ -129,6 +129,42 @@ def test_a_file_with_another_ending_is_named(
     assert named == [f"warning: lessons/ops/{name}:0: no lesson: it ends in .{ending}, not in .md"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("ops/sql.md", SQL, 'put the value in quotes: globs: "*.sql"'),  # the case itself
+        ("ops/release.md", RELEASE, "Releases"),
+        # relatives
+        ("sql.instructions.md", "---\napplyTo: **/*.cs\n---\nSeal it.\n", 'applyTo: "**/*.cs"'),
+        ("deep/er/sql.mdc", SQL, "it ends in .mdc, not in .md"),
+        ("windows.md", f"\ufeff{RELEASE}".replace("\n", "\r\n"), "Releases"),
+    ],
+)
+def test_a_rule_among_the_lessons_is_a_lesson_or_is_named(
+    make_vault: MakeVault, text_only: None, name: str, text: str, said: str
+) -> None:
+    """Case P37: rules that were copied into `lessons/`."""
+    vault = make_vault({"a.md": lesson_text("A", "Text of a.")})
+    write(vault.lessons_dir / name, text.encode())
+    listed = run("lessons", "list", cwd=vault.root)
+    assert f"lessons/{name}" in listed.err or name.removesuffix(".md") in listed.out
+    assert said in listed.err + listed.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [SQL, SQL.replace("\n", "\r\n"), f"\ufeff{SQL}"])
+def test_a_rule_of_another_editor_is_imported(
+    make_vault: MakeVault, tmp_path: Path, text_only: None, text: str
+) -> None:
+    """Relatives of case P37: line ends and a mark of Windows' editors."""
+    write(tmp_path / "rules/sql.mdc", text.encode())
+    vault = make_vault()
+    run("lessons", "import", str(tmp_path / "rules"), "--write", "-c", "ops", cwd=vault.root)
+    (lesson,) = parse_file((vault.lessons_dir / "ops/sql.md").read_bytes(), "ops/sql.md")
+    assert (lesson.title, lesson.applies_to) == ("How we write SQL", ("*.sql",))
+
+
 @pytest.mark.parametrize(
     ("glob", "inside", "outside"),
     [
