@@ -146,8 +146,8 @@ FEATURES = (
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
         "learn.by_rule learn.diff learn.evidence learn.gate learn.gather learn.material learn.record "
-        "learn.nudge learn.run learn.significance learn.stages learn.timeline proposals "
-        "entrypoints.cli.proposals entrypoints.words.proposals",
+        "learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline proposals "
+        "api.tending entrypoints.cli.proposals entrypoints.words.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,
@@ -156,7 +156,7 @@ FEATURES = (
         state="learn.record:in_status",
         lines="entrypoints.words.proposals:status_lines",
         commands=(
-            ("Sessions", "proposals", "learn review"),
+            ("Sessions", "proposals", "learn review tend"),
             ("For agents and programs", "proposals", "propose"),
         ),
         tools="entrypoints.mcp.learning:TOOLS",

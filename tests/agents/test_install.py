@@ -149,28 +149,35 @@ def test_twice_changes_nothing_and_uninstall_leaves_nothing(
     assert uninstall(agent, project).out == f"{settings}: there were no hooks\n"
 
 
-@pytest.mark.parametrize("agent", agents.LEARN_FILES)
-def test_what_a_user_types_to_learn_comes_and_goes_with_the_hooks(
+@pytest.mark.parametrize("agent", agents.COMMAND_FILES)
+def test_what_a_user_types_comes_and_goes_with_the_hooks(
     project: Path, own_world: Path, agent: str
 ) -> None:
-    file, _, text = agents.learn_file(agent, own_world / OWN[agent]) or pytest.fail("no file")
-    assert f"{file}: a command" in install(agent, project).err
-    written = file.read_text()
-    assert text in written
-    assert "Call `propose` of the MCP server `lessons`" in written
+    commands = agents.command_files(agent, own_world / OWN[agent])
+    said = install(agent, project).err
+    told = {
+        "learn": "Call `propose` of the MCP server `lessons`",
+        "tend": "run `lessons review accept --batch ID`",
+    }
+    for (file, _, text), (name, instruction) in zip(commands, told.items(), strict=True):
+        assert f"{file}: a command" in said
+        written = file.read_text()
+        assert text in written
+        assert instruction in written
+        if (
+            agent == "codex"
+        ):  # reads a skill of the name of its folder, and front matter at its top only
+            assert file == own_world / f".codex/skills/lessons-{name}/SKILL.md"
+            assert re.match(
+                rf"---\n# lessons: \w+\nname: lessons-{name}\ndescription: .+\n---\n", written
+            )
+        if agent == "gemini":
+            assert tomllib.loads(written).keys() == {"description", "prompt"}
+    before = [file.read_text() for file, _, _ in commands]
     install(agent, project)
-    assert file.read_text() == written
-    if (
-        agent == "codex"
-    ):  # reads a skill of the name of its folder, and front matter at its top only
-        assert file == own_world / ".codex/skills/lessons-learn/SKILL.md"
-        assert re.match(
-            r"---\n# lessons: \w+\nname: lessons-learn\ndescription: .+\n---\n", written
-        )
-    if agent == "gemini":
-        assert tomllib.loads(written).keys() == {"description", "prompt"}
+    assert [file.read_text() for file, _, _ in commands] == before
     uninstall(agent, project)
-    assert not file.exists()
+    assert not any(file.exists() for file, _, _ in commands)
 
 
 @pytest.mark.parametrize("agent", SHARED)

@@ -199,7 +199,7 @@ async def test_a_missing_resource_is_not_found(client: Client) -> None:
 @in_both_modes
 async def test_the_prompts_of_a_person(client: Client) -> None:
     assert [p.name for p in (await client.list_prompts()).prompts] == [
-        *("review_proposals", "learn", "skill"),
+        *("review_proposals", "learn", "tend", "skill"),
     ]
 
     async def text(name: str, **arguments: str) -> str:

@@ -87,7 +87,7 @@ def test_links_lead_to_files_of_the_plugin(file: Path) -> None:
 def test_commands_are_called_by_people_only() -> None:
     """So they take no room in the context of a session; the skill is what an agent reads."""
     commands = sorted((PLUGIN / "commands").glob("*.md"))
-    assert [file.stem for file in commands] == ["learn", "review", "search"]
+    assert [file.stem for file in commands] == ["learn", "review", "search", "tend"]
     for file in commands:
         assert frontmatter.loads(file.read_text("utf-8"))["disable-model-invocation"] is True
 
@@ -95,7 +95,10 @@ def test_commands_are_called_by_people_only() -> None:
 @pytest.mark.parametrize(
     ("name", "file"),
     # a command's file may not be called skill.md: Claude Code takes its folder for a skill
-    [(words.LEARN, "commands/learn.md"), (words.SKILL, "skills/skill/SKILL.md")],
+    [
+        *((words.LEARN, "commands/learn.md"), (words.TEND, "commands/tend.md")),
+        (words.SKILL, "skills/skill/SKILL.md"),
+    ],
 )
 def test_an_agent_is_told_the_same_everywhere(name: str, file: str) -> None:
     command = frontmatter.loads((PLUGIN / file).read_text("utf-8"))

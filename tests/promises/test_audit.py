@@ -381,6 +381,8 @@ COMMANDS = (
         "learn --files store/upload.py --dry-run",
         r"^0 of 5 points, too few",
     ),
+    typed("tend --list", "tend --list", r"lessons have prompts"),
+    typed("tend, no model", "tend", "learn.model is not set", 1),
     typed("learn --session, unknown", "learn --session ffffffff", "ffffffff", 1),
     typed("skills build --dry-run", "skills build --dry-run", r"learned-retries"),
     typed("skills build --to", "skills build --dry-run --to claude", r"learned-retries"),

@@ -33,19 +33,20 @@ if TYPE_CHECKING:
         share,
         skill,
         state,
+        tending,
     )
     from vault_index.journal.journal import Journal
     from vault_index.vault import Vault
 
 MODULES = (
     "asking", "document", "edit", "injection", "journal", "learn", "lesson", "proposal", "search",
-    "share", "skill", "state",
+    "share", "skill", "state", "tending",
 )  # fmt: skip
 
 __all__ = [
     "MODULES", "Answer", "Caller", "Progress", "Question", "answer_on_wire", "asking", "document",
     "edit", "injection", "journal", "learn", "lesson", "proposal", "search", "share", "silent",
-    "skill", "state",
+    "skill", "state", "tending",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # it knows them all

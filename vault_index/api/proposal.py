@@ -52,12 +52,14 @@ class Card(Proposal):
 
 
 @command
-def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tuple[Card, ...]:
+def select(
+    vault: Vault, caller: Caller, id: str = "", session: str = "", batch: str = ""
+) -> tuple[Card, ...]:
     """List the proposals that wait; with `id` that one, also by its beginning.
 
     Those that several sessions taught come first, then the oldest.
 
-    `session` is the private id of one, or its beginning.
+    `session` is the private id of one, `batch` the id of one, or the beginning of either.
     """
     del caller
     listed = [review.find(vault, id, broken=True)] if id else review.waiting(vault)
@@ -65,6 +67,7 @@ def select(vault: Vault, caller: Caller, id: str = "", session: str = "") -> tup
         each
         for each in listed
         if any(one.startswith(session) for one in (each.session, *each.again))
+        and each.batch.startswith(batch)
     ]
     return tuple(card_of(each) for each in sorted(chosen, key=lambda each: -each.times))
 

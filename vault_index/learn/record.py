@@ -16,10 +16,12 @@ from typing import Any
 
 from vault_index import state
 from vault_index.config import Config
+from vault_index.errors import VaultError
 from vault_index.features import LearnTable
 from vault_index.hotpath import clock
 from vault_index.llm.backend import Usage
 from vault_index.proposals import review
+from vault_index.store import filters
 from vault_index.vault import Vault
 
 MAX_TROUBLE_CHARS = 200
@@ -160,13 +162,26 @@ class StatusPart:
     learning: Learning
     unfound: int = 0
     nudges: Nudges = Nudges()
+    lessons: int = 0
+    with_prompts: int = 0
 
 
 def in_status(vault: Vault) -> StatusPart:
-    """Count the proposals of a vault, and sum up its runs."""
+    """Count the proposals of a vault and its lessons with prompts, and sum up its runs."""
+    with_prompts, lessons = count_prompts(vault)
     learned = summary(vault.config, str(vault.root))
-    unfound = sum(each.only_prompts for each in review.waiting(vault))
-    return StatusPart(review.count(vault), learned, unfound, nudges(vault))
+    unfound = sum(each.only_prompts and not each.batch for each in review.waiting(vault))
+    return StatusPart(review.count(vault), learned, unfound, nudges(vault), lessons, with_prompts)
+
+
+def count_prompts(vault: Vault) -> tuple[int, int]:
+    """Return how many lessons have prompts, and how many there are; 0 without an index."""
+    try:
+        store = vault.open_index().store
+    except VaultError:  # the state of the index says so
+        return 0, 0
+    with_prompts = filters.all_of(filters.WHOLE, filters.HAS_PROMPTS)
+    return store.count(with_prompts), store.count(filters.WHOLE)
 
 
 # The line that says at a start what the last session could teach: see `nudge`.

@@ -50,15 +50,18 @@ Json = dict[str, Any]
 Schema = Mapping[str, Any]
 
 
-def _text(description: str = "") -> Schema:
+def string(description: str = "") -> Schema:
+    """Return the JSON schema of a text."""
     return {"type": "string", **({"description": description} if description else {})}
 
 
-def _texts(description: str) -> Schema:
+def strings(description: str) -> Schema:
+    """Return the JSON schema of a list of texts."""
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
-def _some(**properties: Schema) -> Schema:
+def objects(**properties: Schema) -> Schema:
+    """Return the JSON schema of a list of objects with these properties."""
     return {"type": "array", "items": {"type": "object", "properties": properties}}
 
 
@@ -69,39 +72,41 @@ _ENTRY: dict[str, Schema] = {
         "description": "code_pattern: a way to write code here; bug_fix: a failure with cause and cure;"
         " architecture: how parts work together; project_rule: what the team or the person wants",
     },
-    "title": _text("the claim itself in 5 to 10 words"),
-    "summary": _text("one or two sentences that help without the rest"),
-    "explanation": _text("cause and solution, a short piece of code in a fence where code says it best"),
-    "problem": _text("how it shows itself: the error, the symptom, or an empty text"),
-    "when": _text("when to apply it"),
-    "when_not": _text("when not to"),
-    "tags": _texts("up to 5 single words"),
-    "category": _text("one of the vault's where it fits, else a new path such as devops/ci-cd"),
+    "title": string("the claim itself in 5 to 10 words"),
+    "summary": string("one or two sentences that help without the rest"),
+    "explanation": string("cause and solution, a short piece of code in a fence where code says it best"),
+    "problem": string("how it shows itself: the error, the symptom, or an empty text"),
+    "when": string("when to apply it"),
+    "when_not": string("when not to"),
+    "tags": strings("up to 5 single words"),
+    "category": string("one of the vault's where it fits, else a new path such as devops/ci-cd"),
     "confidence": {"type": "integer", "description": "1, a guess, to 5, shown or said by PERSON"},
-    "prompts": _texts("two or three prompts that a colleague with this problem would type, who has"
+    "prompts": strings("two or three prompts that a colleague with this problem would type, who has"
                        " not seen this session"),
-    "quotes": _texts("one to three passages that prove it, character by character from the material,"
+    "quotes": strings("one to three passages that prove it, character by character from the material,"
                      " each at least five words"),
 }  # fmt: skip
 _KEYS: dict[str, dict[str, Schema]] = {
     WHAT: {
-        "summary": _text("what was done and what it does now, in two to four sentences"),
-        "files": _some(path=_text(), role=_text("in the project"), change=_text("what is new")),
+        "summary": string("what was done and what it does now, in two to four sentences"),
+        "files": objects(
+            path=string(), role=string("in the project"), change=string("what is new")
+        ),
     },
     WHY: {
-        "problem": _text("what was wrong or wanted, with its cause"),
-        "reasons": _texts("causes, decisions and rules, above all those that PERSON stated"),
-        "trade_offs": _texts("what was given up for what"),
-        "alternatives": _texts("what was considered or tried and not taken, and why"),
+        "problem": string("what was wrong or wanted, with its cause"),
+        "reasons": strings("causes, decisions and rules, above all those that PERSON stated"),
+        "trade_offs": strings("what was given up for what"),
+        "alternatives": strings("what was considered or tried and not taken, and why"),
     },
     PATTERNS: {
-        "patterns": _some(
-            name=_text("a way of doing things that is particular to this project"),
-            applicability=_text("where it applies, and where not"),
+        "patterns": objects(
+            name=string("a way of doing things that is particular to this project"),
+            applicability=string("where it applies, and where not"),
         ),
-        "practices": _texts("to follow or to avoid here"),
+        "practices": strings("to follow or to avoid here"),
     },
-    ENTRIES: {"entries": _some(**_ENTRY)},
+    ENTRIES: {"entries": objects(**_ENTRY)},
 }
 
 
@@ -160,8 +165,7 @@ def plan(material: Material, config: Config, request: Request) -> Plan:
         text = f"{system}\n\n{backend.with_schema(asked, _KEYS[stage])}"
         chars = len(text) + number * _MAX_ANSWER + _AGAIN_CHARS
         calls.append(Planned(stage, chars, text))
-    receiver, leaves = _receiver(config)
-    return Plan(config[LearnTable].model, receiver, leaves, tuple(calls))
+    return Plan(config[LearnTable].model, *receiver(config), tuple(calls))
 
 
 def run(
@@ -179,8 +183,8 @@ def run(
     stages, answers = names(config), dict[str, Json]()
     for number, stage in enumerate(stages):
         on_stage(number, len(stages))
-        asked = _asked_for(material, config, request, stage, answers)
-        answers[stage] = _asked(model, stage, _system(stage, material, config), asked)
+        prompt = _asked_for(material, config, request, stage, answers)
+        answers[stage] = asked(model, stage, _system(stage, material, config), prompt, _KEYS[stage])
     on_stage(len(stages), len(stages))
     entries = answers[ENTRIES]["entries"][:MAX_ENTRIES]
     return [replace(entry_of(values), background=_background(answers)) for values in entries]
@@ -205,12 +209,12 @@ def instructed(material: Material, config: Config, request: Request) -> str:
     return "\n\n".join((_system(ENTRIES, material, config), str(request), sent))
 
 
-def _asked(model: Model, stage: str, system: str, prompt: str) -> Json:
+def asked(model: Model, stage: str, system: str, prompt: str, keys: Mapping[str, Schema]) -> Json:
     """Ask for a stage, once more if the answer does not fit. Raises ModelCallError."""
     problem = again = ""
     for _ in range(TIMES):
         try:
-            return model.complete_json(system, prompt + again, _KEYS[stage])
+            return model.complete_json(system, prompt + again, keys)
         except ModelAnswerError as error:
             problem = error.message
             again = f"\n\nYour last answer could not be used: {problem}. Answer again."
@@ -320,16 +324,17 @@ class Plan:
         return f"{size}, in {calls}, for {self.model}: {self.receiver}; it {away}"
 
 
-def _receiver(config: Config) -> tuple[str, bool]:
+def receiver(config: Config) -> tuple[str, bool]:
+    """Return who gets what the model of the settings is sent, and whether it leaves this machine."""
     kind, _, model = config[LearnTable].model.partition(":")
     if kind == "ollama":
         host = config.ollama_host if "//" in config.ollama_host else f"//{config.ollama_host}"
         name = urlsplit(host).hostname or ""
         cloud = model.endswith("-cloud") or ":cloud" in model
-        receiver = f"Ollama at {name or 'localhost'}" + " and its cloud" * cloud
+        host_of = f"Ollama at {name or 'localhost'}" + " and its cloud" * cloud
     elif kind == "openai":
         name, cloud = urlsplit(config.llm.openai_url).hostname or "", False
-        receiver = f"the server {name or '(none is set)'}"
+        host_of = f"the server {name or '(none is set)'}"
     else:
         return "Anthropic" + ", through your own claude" * (kind == "claude"), True
-    return receiver, cloud or not (name in _HERE or is_this_machine(name))
+    return host_of, cloud or not (name in _HERE or is_this_machine(name))

@@ -143,7 +143,7 @@ def _update(
     return update.write(
         vault,
         entry.id,
-        text=change.text,
+        text=None if change.text == entry.text else change.text,
         **change.lists,
         shown=entry,
         unchanged=True,

@@ -37,7 +37,7 @@ _KEYS = (
     *("tags", "type", "confidence", "prompts", "fires_on", "silent_on", "fires_on_error"),
     "applies_to",
 )
-_TEXTS = ("why", "session", "project", "day", "changes")
+_TEXTS = ("why", "session", "project", "day", "changes", "batch")
 _LISTS = ("findings", "near", "quotes", "speakers", "background", "again")
 _ABOUT = ("by", *_LISTS, *_TEXTS, *_FLAGS)
 ANSWERS = ("prompts", "fires_on", "fires_on_error")  # each of which a person may strike
@@ -87,6 +87,7 @@ class Proposal:
     day: str = ""  # ISO 8601
     changes: str = ""  # the id of a lesson
     only_prompts: bool = False
+    batch: str = ""  # the id of those that a person accepts at once
     background: tuple[Sequence[str], ...] = ()  # (label, text) of the work that it is from
     is_draft: bool = False  # made by rule: no model and no person wrote it
 

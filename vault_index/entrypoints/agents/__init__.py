@@ -139,43 +139,51 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 """
 
 
-# What a user types to an agent without the plugin: a file of ours for each agent that has such files.
+# What a user types to an agent without the plugin: files of ours for each agent that has such files.
 
-LEARN_FILES = {  # in the folder of the agent's settings, with its placeholder for what the user types
-    "claude": ("commands/lessons/learn.md", "$ARGUMENTS"),
-    "codex": ("skills/lessons-learn/SKILL.md", "(what I typed beside the name of this skill)"),
-    "gemini": ("commands/lessons/learn.toml", "{{args}}"),
-    "opencode": ("../commands/lessons-learn.md", "$ARGUMENTS"),
-    "cursor": ("commands/lessons-learn.md", "(see below)"),
+COMMAND_FILES = {  # in the folder of the agent's settings, with its placeholder for what the user types
+    "claude": ("commands/lessons/NAME.md", "$ARGUMENTS"),
+    "codex": ("skills/lessons-NAME/SKILL.md", "(what I typed beside the name of this skill)"),
+    "gemini": ("commands/lessons/NAME.toml", "{{args}}"),
+    "opencode": ("../commands/lessons-NAME.md", "$ARGUMENTS"),
+    "cursor": ("commands/lessons-NAME.md", "(see below)"),
 }
-_ABOUT, _END = "Propose lessons from this session", "[end of lessons]"
-_TYPED = Section("Learn from this session [lessons {stamp}]", _END), "{}"
-_FORMS = {  # of an agent whose file is more than the text: its marker lines, and what is around the text
-    "codex": (
-        Section("---\n# lessons: {stamp}", _END),
-        f"name: lessons-learn\ndescription: {_ABOUT}, when the user asks for it\n---\n\n{{}}",
-    ),
-    "gemini": (
-        Section("# lessons: {stamp}", "# lessons: end"),
-        f"description = \"{_ABOUT}\"\nprompt = '''\n{{}}'''\n",
-    ),
+COMMANDS = {  # what each does, in the heading of its file and for the agent
+    words.LEARN: ("Learn from this session", "Propose lessons from this session"),
+    words.TEND: ("Write prompts for lessons", "Write prompts for lessons that have none"),
 }
+_END = "[end of lessons]"
 
 
-def learn_file(agent: str, settings: Path) -> tuple[Path, Section, str] | None:
-    """Return the file of the command, beside an agent's settings, and what belongs into it, or None."""
-    if agent not in LEARN_FILES:
-        return None
-    name, typed = LEARN_FILES[agent]
-    section, around = _FORMS.get(agent, _TYPED)
-    file = Path(os.path.normpath(settings.parent / name))
-    return file, section, around.format(words.instructions(words.LEARN, typed))
+def command_files(agent: str, settings: Path) -> list[tuple[Path, Section, str]]:
+    """Return the files of the commands, beside an agent's settings, and what belongs into each."""
+    if agent not in COMMAND_FILES:
+        return []
+    pattern, typed = COMMAND_FILES[agent]
+    files = []
+    for name in COMMANDS:
+        file = Path(os.path.normpath(settings.parent / pattern.replace("NAME", name)))
+        section, text = _form(agent, name, words.instructions(name, typed))
+        files.append((file, section, text))
+    return files
+
+
+def _form(agent: str, name: str, text: str) -> tuple[Section, str]:
+    """Return the marker lines of a command's file, and the text with what the agent wants around it."""
+    heading, about = COMMANDS[name]
+    if agent == "codex":
+        head = f"name: lessons-{name}\ndescription: {about}, when the user asks for it\n---"
+        return Section("---\n# lessons: {stamp}", _END), f"{head}\n\n{text}"
+    if agent == "gemini":
+        toml = f"description = \"{about}\"\nprompt = '''\n{text}'''\n"
+        return Section("# lessons: {stamp}", "# lessons: end"), toml
+    return Section(f"{heading} [lessons {{stamp}}]", _END), text
 
 
 def unwire(agent: Agent, settings: Path) -> bool:
-    """Take our hooks and command from an agent. False if there were no hooks. Raises SettingsError."""
-    if command := learn_file(agent.name, settings):
-        command[1].take_out(command[0])
+    """Take our hooks and commands from an agent. False if there were no hooks. Raises SettingsError."""
+    for file, section, _ in command_files(agent.name, settings):
+        section.take_out(file)
     return agent.wiring.uninstall(settings)
 
 

@@ -214,10 +214,10 @@ def _put_command(agent: Agent, project: Path | None, plugin: Path | None) -> Non
 
     if plugin and project:
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
-    elif plugin is None and (command := agents.learn_file(agent.name, agent.place(project))):
-        file, section, text = command
-        section.put(file, text)
-        asking.note(f"{file}: a command by which your agent proposes what a session taught")
+    elif plugin is None:
+        for file, section, text in agents.command_files(agent.name, agent.place(project)):
+            section.put(file, text)
+            asking.note(f"{file}: a command for your agent")
 
 
 def _is_unrecorded(agent: Agent) -> bool:

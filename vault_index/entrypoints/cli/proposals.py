@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -19,7 +19,9 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.learn.run import Learned
+    from vault_index.learn.tend import Tended
 
+MAX_TENDED = 20  # lessons of a turn
 AGAIN = "learned from already; to repeat it: `lessons learn --again`"
 NO_MODEL = (
     "without a model only typed corrections become drafts; your agent finds more:"
@@ -125,9 +127,60 @@ def _addends(answer: Learned) -> None:
     output.say(f"worth learning from: {sign}" if sign else counted)
 
 
+@options.command("tend", "lessons tend --dry-run")
+@options.flag("--list", "Print lessons without prompts, for an agent that writes them.")
+@options.flag("--dry-run", "Only print how much would be sent, and to whom.")
+@options.flag("--show", "With --dry-run: print the very text.")
+@click.option(
+    "--most",
+    type=click.IntRange(1, MAX_TENDED),
+    default=MAX_TENDED,
+    metavar="N",
+    help="Lessons. [default: 20]",
+)
+def tend_command(list: bool, dry_run: bool, show: bool, most: int) -> options.Answers:
+    """Write prompts for lessons that have none, to be found by.
+
+    The model in your settings ([learn] model) writes them; it is said before how much it is sent. Without
+    one, type `/lessons:tend` to your agent. You accept them with `lessons review accept --batch ID`.
+    """
+    if show and not dry_run:
+        raise click.UsageError("--show prints what would be sent: add --dry-run")
+    if list:
+        from vault_index.entrypoints.words import for_agents
+
+        answer = asking.ask(api.tending.untended(most=most))
+        yield answer
+        output.text(for_agents.untended(answer))
+        return
+    tended = asking.ask(api.tending.ask_model(most=most, dry_run=dry_run))
+    yield options.Ended(tended, bool(tended.trouble))
+    if dry_run:
+        output.text(tended.text if show else tended.sends)
+    else:
+        _show_tended(tended)
+    if tended.trouble:
+        output.error(tended.trouble, tended.hint)
+
+
+def _show_tended(tended: Tended) -> None:
+    """Print what became of prompts for lessons, and how they are accepted."""
+    for line in proposals.tended(tended):
+        output.say(line)
+    if tended.usage.calls:
+        asking.note(spent(tended.usage, 1))
+    if tended.batch:
+        made = count(len(tended.proposals), "lesson")
+        accept = f"`lessons review accept --batch {tended.batch}`"
+        output.say(f"prompts for {made} to review: `lessons review`, or all at once: {accept}")
+    elif not (tended.dropped or tended.trouble):
+        output.say("every lesson that agents may read has prompts, or some wait")
+
+
 # What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.
 
 session_option = options.text("--session", "ID", "All that this session taught.")
+batch_option = options.text("--batch", "ID", "All of a turn of `lessons tend`.")
 
 
 def _decide(
@@ -137,12 +190,13 @@ def _decide(
     ids: Sequence[str],
     session: str,
     as_json: bool,
+    batch: str = "",
 ) -> None:
     """Carry out the command of each proposal, and say so; the first error ends it."""
     is_one = len(ids) == 1
     decided: list[api.Answer] = []
     try:
-        for id in _chosen(ids, session):
+        for id in _chosen(ids, session, batch):
             decided.append(asking.ask(command(id)))
             if not as_json:
                 output.say(said(decided[-1]))
@@ -151,15 +205,17 @@ def _decide(
             output.json(decided[0] if is_one else decided)
 
 
-def _chosen(ids: Sequence[str], session: str) -> Sequence[str]:
-    if bool(ids) == bool(session):
-        raise click.UsageError("name proposals by their IDs, or a session with --session")
-    if not session:
+def _chosen(ids: Sequence[str], session: str, batch: str) -> Sequence[str]:
+    if sum(map(bool, (ids, session, batch))) != 1:
+        message = "name proposals by their IDs, a session with --session, or a batch with --batch"
+        raise click.UsageError(message)
+    if ids:
         return ids
-    listed = asking.ask(api.proposal.select(session=session))
+    listed = asking.ask(api.proposal.select(session=session, batch=batch))
     if not listed:
-        hint = "see the ids of sessions with `lessons review --json`"
-        raise VaultError(f"no proposal of a session {session!r:.80} waits", hint)
+        what = f"of a session {session!r:.80}" if session else f"of a batch {batch!r:.80}"
+        hint = "see the ids of sessions and batches with `lessons review --json`"
+        raise VaultError(f"no proposal {what} waits", hint)
     return [proposal.id for proposal in listed]
 
 
@@ -221,16 +277,19 @@ def list_proposals(proposal_id: str | None) -> options.Answers:
 @options.command("accept", "lessons review accept 3f9a -c devops/ci-cd --commit", of=review_command)
 @options.proposals
 @session_option
+@batch_option
 @options.category("Where it belongs, instead of where it says.")
 @options.flag("--commit", "Commit its file, and no other.")
 def accept(category: str, commit: bool, **which: Any) -> None:
     """Make proposals lessons, and print their paths.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
-    lesson changes it.
+    lesson changes it. With --commit those of a batch are one commit.
     """
     root = asking.vault().root
-
+    if which["batch"] and not (which["ids"] or which["session"]):
+        _accept_batch(which["batch"], commit=commit, as_json=which["as_json"])
+        return
     _decide(
         lambda id: api.proposal.accept(id=id, category=category, commit=commit),
         lambda accepted: from_here(root / accepted.path, root),
@@ -238,9 +297,24 @@ def accept(category: str, commit: bool, **which: Any) -> None:
     )
 
 
+def _accept_batch(batch: str, *, commit: bool, as_json: bool) -> None:
+    root = asking.vault().root
+    accepted = asking.ask(api.tending.accept(batch=batch, commit=commit))
+    if as_json:
+        output.json(accepted)
+    else:
+        for path in accepted.paths:
+            output.say(from_here(root / path, root))
+    for id, why in accepted.left.items():
+        asking.note(f"left: {id}: {why}")
+    if accepted.left:
+        click.get_current_context().exit(1)
+
+
 @options.command("reject", "lessons review reject 3f9a", of=review_command)
 @options.proposals
 @session_option
+@batch_option
 @options.flag("--undo", "Let rejected ones wait again: for a week.")
 def reject(undo: bool, **which: Any) -> None:
     """Remove proposals; one with the same quote or prompt is recognised.
@@ -248,7 +322,7 @@ def reject(undo: bool, **which: Any) -> None:
     ID is the id of a proposal or its beginning: see `lessons review list`. Its text is kept for a week,
     for --undo.
     """
-    if undo and which["session"]:
+    if undo and (which["session"] or which["batch"]):
         raise click.UsageError("--undo takes the IDs that `lessons review reject` printed")
     if undo:
         _decide(
@@ -276,12 +350,19 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
     failing_lines, prompts (two that a colleague types who knows nothing of it), category, tags, files.
 
     A quote must stand in the session of this folder, where its transcript is read. An entry that you
-    write yourself needs none. An empty list, `[]`, prints the categories and what waits. If nothing
-    waits afterwards, the exit status is 1.
+    write yourself needs none. Objects with lesson, prompts and failing_lines are prompts for lessons
+    that have none: see `lessons tend`. An empty list, `[]`, prints the categories and what
+    waits. If nothing waits afterwards, the exit status is 1.
     """
     if file.isatty():
         raise click.UsageError("name a FILE, or pipe the entries in")
-    entries = _entries(file)
+    listed = _listed(file)
+    if listed and all(isinstance(each, dict) and "lesson" in each for each in listed):
+        tended = asking.ask(api.tending.propose(answers=_of_lessons(listed), by=_by()))
+        yield options.Ended(tended, not tended.proposals)
+        _show_tended(tended)
+        return
+    entries = _entries(listed)
     if not (session or output.is_for_agent() or any(each["quotes"] for each in entries)):
         session = "none"  # a person wrote it, of no session
     command = api.learn.propose(entries=entries, session=session, folder=str(Path.cwd()))
@@ -296,20 +377,44 @@ _TEXTS = ("problem", "cause", "category")
 _LISTS = ("failing_lines", "prompts", "tags", "files")
 
 
-def _entries(file: TextIO) -> list[dict[str, Any]]:
-    """Return the entries in a file of JSON. Raises VaultError."""
-    hint = (
-        "write a list of objects with title, type, what_to_do and quotes: see `lessons propose -h`"
-    )
+def _by() -> str:
+    return "agent" if output.is_for_agent() else "a person"
+
+
+_HINT = "write a list of objects with title, type, what_to_do and quotes: see `lessons propose -h`"
+
+
+def _listed(file: TextIO) -> list[Any]:
+    """Return the list in a file of JSON. Raises VaultError."""
     try:
         entries = json.load(file)
     except ValueError as error:
-        raise VaultError(f"the entries are not JSON: {error}", hint) from None
+        raise VaultError(f"the entries are not JSON: {error}", _HINT) from None
     if not isinstance(entries, list):
-        raise VaultError("the entries are no list", hint)
+        raise VaultError("the entries are no list", _HINT)
+    return entries
+
+
+def _of_lessons(listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return prompts for lessons, of which each value is a text or a list of texts. Raises VaultError."""
+    names = ("prompts", "failing_lines")
+    for number, each in enumerate(listed, start=1):
+        wrong = [name for name in names if not _is_texts(each.get(name, []))]
+        if wrong or not isinstance(each["lesson"], str):
+            hint = "write a list of objects with lesson, prompts and failing_lines"
+            fault = f"{wrong[0]} is no list of texts" if wrong else "lesson is no text"
+            raise VaultError(f"entry {number}: {fault}", hint)
+    return [
+        {"lesson": each["lesson"], **{name: each.get(name, []) for name in names}}
+        for each in listed
+    ]
+
+
+def _entries(entries: list[Any]) -> list[dict[str, Any]]:
+    """Return the entries of a list. Raises VaultError."""
     for number, each in enumerate(entries, start=1):
         if fault := _fault(each):
-            raise VaultError(f"entry {number}: {fault}", hint)
+            raise VaultError(f"entry {number}: {fault}", _HINT)
     return entries
 
 
@@ -323,7 +428,10 @@ def _fault(entry: object) -> str:
         if not isinstance(entry.get(name, ""), str):
             return f"{name} is no text"
     for name in ("quotes", *_LISTS):
-        values = entry.get(name, [])
-        if not (isinstance(values, list) and all(isinstance(text, str) for text in values)):
+        if not _is_texts(entry.get(name, [])):
             return f"{name} is no list of texts"
     return ""
+
+
+def _is_texts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(text, str) for text in values)

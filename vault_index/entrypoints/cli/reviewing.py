@@ -261,13 +261,15 @@ class Review:
         return False
 
     def _decide_session(self) -> bool:
-        session = self._card.session
-        if not session:
+        session, batch = self._card.session, self._card.batch
+        if not (session or batch):
             asking.note("it is from no session")
             return False
-        listed = self._ask(api.proposal.select(session=session))
+        listed = self._ask(api.proposal.select(session=session, batch=batch))
         for each in listed:
             output.say(f"  {each.id}  {proposals.line(each)}")
+            for text, _ in proposals.answers(each) if batch else ():
+                output.say(f"    + {text}", indent=6)
         key = output.press(f"[a]ccept or [r]eject all {len(listed)}, or any other key for neither")
         if key not in ("a", "r"):
             return False

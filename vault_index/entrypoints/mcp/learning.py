@@ -18,6 +18,7 @@ from vault_index.entrypoints.mcp.tools import (
     about,
     add_tool,
 )
+from vault_index.entrypoints.words import for_agents
 from vault_index.errors import VaultError
 
 Texts = tuple[str, ...]
@@ -116,12 +117,21 @@ def _add(server: LessonsServer, agent: Agent) -> None:
         """Propose lessons from this conversation, or from the last session."""
         return words.instructions(words.LEARN, what)
 
+    def tend() -> str:
+        """Write prompts for lessons that have none."""
+        try:
+            bare = agent.ask(api.tending.untended())
+        except VaultError as error:
+            return f"Tell me this: {explained(error)}"
+        return words.instructions(words.TEND, for_agents.untended(bare))
+
     def skill(topic: str) -> str:
         """Write a skill from the lessons about a topic."""
         return words.instructions(words.SKILL, topic)
 
     server.prompt(title="Review proposals")(review_proposals)
     server.prompt(title="Learn from this session")(learn)
+    server.prompt(title="Write prompts for lessons")(tend)
     server.prompt(title="Write a skill")(skill)
 
 

@@ -30,12 +30,12 @@ def spent(usage: Usage, digits: int = 0) -> str:
     return f"{tokens:,} tokens, {usage.seconds:.{digits}f} s{cost}"
 
 
-LEARN, SKILL = "learn", "skill"  # what an agent does with its own model
+LEARN, TEND, SKILL = "learn", "tend", "skill"  # what an agent does with its own model
 _PROMPTS = Path(__file__).parents[2] / "prompts"
 
 
 def instructions(name: str, what: str) -> str:
-    """Return what an agent is told to do: LEARN or SKILL, about what its user said."""
+    """Return what an agent is told to do: LEARN, TEND or SKILL, about what its user said."""
     text = (_PROMPTS / f"agent_{name}.md").read_text("utf-8")
     worth = (_PROMPTS / "learn_worth.md").read_text("utf-8").strip()
     return text.replace("{worth}", worth).replace("{what}", what)

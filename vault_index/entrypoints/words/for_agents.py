@@ -6,11 +6,15 @@ At a shell a hit has its title, its id and the sentence that matches, and no sco
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from vault_index.recall import block
 from vault_index.search.hit import Entry, Hit, HitList, Relation, WholeEntry
 from vault_index.text import blocks, quote
 from vault_index.text.excerpt import best_sentence
+
+if TYPE_CHECKING:
+    from vault_index.learn.tend import Bare, Untended
 
 LINE_CHARS = 300
 HIT_CHARS = 170  # of a hit at a shell: five and the fence are some 250 tokens
@@ -59,6 +63,22 @@ def _named(hit: Hit) -> str:
     return (
         f"{title} ({'read' if hit.trigger else 'ID'} {line(hit.path if hit.trigger else hit.id)})"
     )
+
+
+def untended(answer: Untended) -> str:
+    """Return lessons without prompts, for an agent that writes them."""
+    if not answer.lessons:
+        waits = f", or some wait for review: {answer.waiting}" if answer.waiting else ""
+        return f"Every lesson that agents may read has prompts{waits}."
+    shown = [part for each in answer.lessons for part in _bare(each)]
+    left = answer.all - answer.tended - answer.waiting - len(answer.lessons)
+    more = f" {left} more have none: another turn." if left > 0 else ""
+    return f"{fenced(shown)}\n{answer.tended} of {answer.all} lessons have prompts.{more}"
+
+
+def _bare(lesson: Bare) -> list[str]:
+    head = f"- {line(lesson.title)}\n  id: {line(lesson.id)}"
+    return [head, *quote.lines(quote.closed(quote.defused(lesson.text)))]
 
 
 def lesson(entry: WholeEntry, links: Sequence[Relation] = (), remarks: Iterable[str] = ()) -> str:

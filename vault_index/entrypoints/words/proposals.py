@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vault_index.api.proposal import Card
     from vault_index.learn.record import StatusPart
     from vault_index.learn.run import Learned, Proposed
+    from vault_index.learn.tend import Tended
     from vault_index.proposals.similarity import Found, Outlook
 
 MAX_UNSURE = 2  # of the five steps of confidence
@@ -176,6 +177,15 @@ def proposed(answer: Proposed) -> Iterator[str]:
         yield from (f"  the session has: “{text}”" for text in left.passages)
 
 
+def tended(answer: Tended) -> Iterator[str]:
+    """Yield what became of prompts for lessons, a line each."""
+    for each in answer.proposals:
+        yield f"{each.id} waits: {each.changes}"
+        yield from (f"  without {text!r:.80}: {why}" for text, why in each.left_out)
+    for left in answer.dropped:
+        yield f"dropped: {left.title}: {left.reason}"
+
+
 def like(near: Sequence[Any]) -> str:
     """Return how like a lesson something is, with the lesson's id and title."""
     id, title, likeness = near
@@ -215,6 +225,10 @@ def status_lines(waiting: StatusPart) -> Iterator[str]:
     if shown := waiting.nudges.shown:
         followed = f"{waiting.nudges.followed} followed within a day"
         yield f"nudges     {count(shown, 'line')} to learn from a session shown, {followed}"
+    if waiting.lessons:
+        is_all = waiting.with_prompts == waiting.lessons
+        of = f"{waiting.with_prompts:,} of {count(waiting.lessons, 'lesson')}"
+        yield f"found by   {of} have prompts{'' if is_all else '; `/lessons:tend` has them written'}"
     learned = waiting.learning
     if not learned.runs and not learned.auto:
         return

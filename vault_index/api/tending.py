@@ -1,0 +1,108 @@
+"""Prompts for lessons that have none: handed over, proposed, and accepted as a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vault_index import api
+from vault_index.api.question import Caller, command, question
+from vault_index.errors import GitError, VaultError
+
+if TYPE_CHECKING:
+    from vault_index.learn.tend import Tended, Untended
+    from vault_index.vault import Vault
+
+
+@question
+def untended(vault: Vault, most: int = 20) -> Untended:
+    """List lessons without prompts, the latest first: at most twenty."""
+    from vault_index.learn import tend
+
+    return tend.untended(vault, most)
+
+
+@command
+def propose(
+    vault: Vault, caller: Caller, answers: Sequence[Mapping[str, Any]], by: str = "agent"
+) -> Tended:
+    """Make proposals of prompts for lessons: see `tend.propose`."""
+    from vault_index.learn import tend
+
+    return tend.propose(vault, _learner(caller), answers, by)
+
+
+@command
+def ask_model(vault: Vault, caller: Caller, most: int = 20, dry_run: bool = False) -> Tended:
+    """Have the model of the settings write prompts: see `tend.by_model`."""
+    from vault_index.learn import tend
+
+    return tend.by_model(vault, _learner(caller), most, dry_run=dry_run)
+
+
+def _learner(caller: Caller) -> Any:
+    from vault_index.learn import run
+
+    lessons = api.learn.lessons_by(partial(caller.ask, fetch=False))
+    return run.Caller(caller.note, caller.progress, lessons)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedBatch:
+    """The files that a batch changed, from the vault's root, and the proposals that still wait."""
+
+    paths: tuple[str, ...]
+    left: Mapping[str, str]  # the reason by the id of the lesson
+
+
+@command
+def accept(vault: Vault, caller: Caller, batch: str, commit: bool = False) -> AcceptedBatch:
+    """Make all changes of a batch; with `commit` they are one commit.
+
+    A lesson that was changed meanwhile keeps its proposal. Raises VaultError for no such batch.
+    """
+    waiting = caller.ask(api.proposal.select(batch=batch)) if batch else ()
+    if not waiting:
+        raise VaultError(f"no batch {batch!r:.80} waits", "see `lessons review list`")
+    if commit:
+        _refuse_uncommitted(vault)
+    paths, left = list[str](), dict[str, str]()
+    for done, each in enumerate(waiting):
+        caller.progress("accepting", done, len(waiting))
+        try:
+            accepted = caller.ask(api.proposal.accept(id=each.id))
+        except VaultError as error:
+            left[each.changes] = error.message
+        else:
+            paths.append(accepted.path)
+    if commit and paths:
+        _commit(vault, paths)
+    return AcceptedBatch(tuple(dict.fromkeys(paths)), left)
+
+
+def _refuse_uncommitted(vault: Vault) -> None:
+    from vault_index import git
+
+    if git.worktree(vault.lessons_dir) is None:
+        raise VaultError(
+            "the vault is in no git repository", "run `git init`, or accept it without --commit"
+        )
+    status = ("status", "--porcelain", "--untracked-files=all", "--", vault.lessons_dir.name)
+    if git.command(vault.root, "--literal-pathspecs", *status):
+        why = "there are changes of lessons that are not committed"
+        raise VaultError(why, "commit those first, or accept without --commit")
+
+
+def _commit(vault: Vault, paths: Sequence[str]) -> None:
+    from vault_index import git
+    from vault_index.text.words import count
+
+    subject = f"Add prompts to {count(len(paths), 'lesson')}"
+    words = ("--literal-pathspecs", "commit", "--quiet", "-m", subject, "--", *paths)
+    try:
+        git.command(vault.root, *words)
+    except GitError as error:
+        hint = "the files are written: commit them with `git commit`"
+        raise GitError(f"not committed: {error.message}", f"use git: {hint}") from None
