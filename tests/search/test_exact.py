@@ -94,6 +94,16 @@ def test_a_word_that_stands_once_in_a_long_text_is_a_line(
     assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("gate", not comes_whole)]
 
 
+def test_a_name_that_many_lessons_have_brings_no_lines(make_vault: MakeVault) -> None:
+    long = f"{STORY} Set quokka_fish once. {STORY}"
+    files = {f"{n}.md": lesson_text(f"Garden {n}", f"{long} Day {n}.") for n in range(6)}
+    vault = make_vault(files)
+    vault.embedder = WordEmbedder(dimension=512)
+    set_floors(vault, 9.0, 8.0)
+    reconcile.sync(vault)
+    assert not select.for_prompt(vault, "what does quokka_fish do?").hits
+
+
 def test_beside_more_words_an_exact_word_says_less(vault: Vault) -> None:
     few, many = (
         query.find(vault, f"repl_co_names {' '.join(words.split())}", k=1)[0].exact

@@ -414,7 +414,7 @@ class Exact:
 
     rows: dict[int, tuple[float, float]] = field(default_factory=dict)
     unknown: float = 0.0  # what speaks against all lessons
-    named: frozenset[int] = frozenset()  # the places of those that have the name that a query is
+    named: frozenset[int] = frozenset()  # the places of the few that have the name that a query is
 
 
 def look_ahead(table: Reader, query: str) -> None:
@@ -454,7 +454,8 @@ def look_up(table: Reader, query: str, where: str | None) -> Exact:
             about[row] += ABOUT * rarity * about_share if is_about else 0.0
     rows = {row: (min(MOST, about[row]), min(MOST, value)) for row, value in passing.items()}
     names = wholes | {mark.text for mark in marks} if is_short else set()
-    named = frozenset(row for name in names for row in known.get(name) or ())
+    few = (found for name in names if (found := known.get(name)) and len(found) <= FEW)
+    named = frozenset(row for found in few for row in found)
     return Exact(rows, min(MAX_UNKNOWN, unknown) * unknown_share, named)
 
 
