@@ -149,7 +149,7 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
     changed = diff.between(place, base, until, _wanted(vault, place))
     messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
     return Material(
-        *(COMMITS, revisions, _project(vault, place)),
+        *(COMMITS, revisions, project_of(vault, place)),
         moments=(*messages, *timeline.moments_of_diff(changed.text)),
         subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
         **changed.of_material,
@@ -186,11 +186,12 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
     text = "".join(texts)[: diff.MAX_CHARS]
     target = " ".join(paths)
     there = tuple(timeline.moments_of_diff(text))
-    project = _project(vault, place)
+    project = project_of(vault, place)
     return Material(FILES, target, project, there, changes=tuple(changes), diff=text)
 
 
-def _project(vault: Vault, place: Path) -> str:
+def project_of(vault: Vault, place: Path) -> str:
+    """Return the name of the project of a folder."""
     return projects.name_for(Journal(vault.config), str(place))
 
 

@@ -14,7 +14,7 @@ from vault_index.lesson.passages import Parts
 from vault_index.text.words import count
 from vault_index.transcripts.moments import Moment
 
-SESSION, COMMITS, FILES = "session", "commit", "files"
+SESSION, COMMITS, FILES, MEMORY = "session", "commit", "files", "memory"
 ADDED, CHANGED, REMOVED, MOVED = "added", "changed", "removed", "moved"
 
 

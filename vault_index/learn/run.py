@@ -36,13 +36,14 @@ from vault_index.learn import (
     evidence,
     gate,
     gather,
+    memory,
     nudge,
     record,
     significance,
     stages,
     timeline,
 )
-from vault_index.learn.material import COMMITS, FILES, SESSION, Entry, Material
+from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, Entry, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
@@ -59,7 +60,7 @@ from vault_index.vault import Vault
 if TYPE_CHECKING:
     from vault_index.llm.metered import Model
 
-SCOPES = (SESSION, COMMITS, FILES)
+SCOPES = (SESSION, COMMITS, FILES, MEMORY)
 RULES = "rules"  # what a run is by, without a model
 MANY = "more than the {most} that may be proposed of it (learn.max_entries)"
 _FULL = {
@@ -237,6 +238,8 @@ def learn(
     if scope == FILES:
         paths = target.splitlines() if isinstance(target, str) else target
         material = gather.files(vault, list(filter(None, map(str.strip, paths))), place)
+    elif scope == MEMORY:
+        return _learn_from_memory(vault, caller, place or vault.root, dry_run=dry_run)
     elif scope == COMMITS:
         material = gather.commits(vault, name or "HEAD", place)
     else:
@@ -245,6 +248,18 @@ def learn(
         settings = vault.config.having(replace(vault.config[LearnTable], tokens=tokens))
         vault = Vault(vault.root, settings)
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
+
+
+def _learn_from_memory(vault: Vault, caller: Caller, folder: Path, *, dry_run: bool) -> Learned:
+    """Make a proposal of each note that an agent keeps for itself. Raises VaultError without any."""
+    material, entries = memory.material_of(vault, folder)
+    work = _prepare(vault, caller, material, by=memory.BY)
+    if dry_run:
+        text = "\n".join(each.title for each in entries)
+        return work.answer(status=record.DRY, text=text)
+    proposals, left = _propose(work, _context(work), entries, most=len(entries))
+    dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
+    return work.answer(status=_made(proposals), proposals=proposals, dropped=dropped)
 
 
 def learn_from(
@@ -356,11 +371,11 @@ def _entries(work: _Work) -> list[Entry]:
 
 
 def _propose(
-    work: _Work, context: gate.Context, entries: list[Entry]
+    work: _Work, context: gate.Context, entries: list[Entry], most: int = 0
 ) -> tuple[list[Made], list[tuple[Entry, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
-    most = stages.max_entries(work.vault.config, work.material)
-    most = MAX_AT_ONCE if work.by == AGENT else most
+    usual = stages.max_entries(work.vault.config, work.material)
+    most = most or (MAX_AT_ONCE if work.by == AGENT else usual)
     proposals, dropped = list[Made](), list[tuple[Entry, str]]()
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
         is_room = len(proposals) < most
@@ -438,7 +453,9 @@ def _context(work: _Work) -> gate.Context:
         waiting=tuple(review.waiting(work.vault)),
         lessons=lessons,
         by=work.by,
-        why="" if work.by == AGENT else f"{work.worth.points} points: {addends}".removesuffix(": "),
+        why=""
+        if work.by in (AGENT, memory.BY)
+        else f"{work.worth.points} points: {addends}".removesuffix(": "),
     )
 
 

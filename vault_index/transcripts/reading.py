@@ -43,13 +43,18 @@ def transcripts() -> list[Transcript]:
 
     A folder that cannot be read has none.
     """
-    claude = _folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    claude = claude_folder() / "projects"
     codex = _folder("CODEX_HOME", ".codex") / "sessions"
     files = [
         *_transcripts_in(claude, CLAUDE, _OF_CLAUDE),
         *_transcripts_in(codex, CODEX, _OF_CODEX),
     ]
     return sorted(files, key=lambda file: (file.mtime, str(file.path)))
+
+
+def claude_folder() -> Path:
+    """Return where Claude Code keeps what it knows."""
+    return _folder("CLAUDE_CONFIG_DIR", ".claude")
 
 
 def agent_of(file: Path) -> str:

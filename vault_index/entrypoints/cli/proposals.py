@@ -34,6 +34,7 @@ NO_MODEL = (
 @click.option("--session", metavar="ID", help="A session: its id or its beginning. [default: last]")
 @click.option("--commit", metavar="REV|A..B", help="Commits.")
 @click.option("--files", multiple=True, metavar="PATH", help="A file as it is; several times.")
+@options.flag("--memory", "What your agent noted for itself on this project.")
 @options.flag("--why", "Print what makes it worth it, and what was dropped.")
 @options.flag("--again", "Learn again from the same material.")
 @options.flag("--dry-run", "Only print how much would be sent, and to whom.")
@@ -43,24 +44,27 @@ def learn_command(
     session: str | None,
     commit: str | None,
     files: tuple[str, ...],
+    memory: bool,
     why: bool,
     again: bool,
     dry_run: bool,
     show: bool,
     tokens: int | None,
 ) -> options.Answers:
-    """Propose lessons from a session, commits or files.
+    """Propose lessons from a session, commits, files or notes.
 
     The model in your settings ([learn] model) analyses what happened; without one, typed corrections
     become drafts. Nothing is a lesson before you accept it: see `lessons review`.
     """
-    if sum(map(bool, (session, commit, files))) > 1:
-        raise click.UsageError("choose one of --session, --commit and --files")
+    if sum(map(bool, (session, commit, files, memory))) > 1:
+        raise click.UsageError("choose one of --session, --commit, --files and --memory")
     if show and not dry_run:
         raise click.UsageError("--show prints what would be sent: add --dry-run")
     values: dict[str, Any] = {"scope": "session", "target": session or "last"}
     if commit:
         values = {"scope": "commit", "target": commit}
+    elif memory:
+        values = {"scope": "memory", "target": ""}
     elif files:
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
@@ -100,7 +104,7 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
         output.say(f"dropped: {left.title}: {left.reason}", indent=2)
     if not answer.trouble:
         output.say(_closing(answer))
-    if not answer.plan["model"]:
+    if not answer.plan["model"] and answer.scope != "memory":
         asking.note(NO_MODEL)
 
 

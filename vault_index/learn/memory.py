@@ -1,0 +1,92 @@
+"""An agent's own notes on a project as proposals: Claude Code keeps them in `memory/*.md`.
+
+They are read only when a person asks. Each is one entry, through the gate of all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import frontmatter
+
+from vault_index import git
+from vault_index.check.redact import redact
+from vault_index.errors import VaultError
+from vault_index.files import read_if_any
+from vault_index.learn import gate, gather
+from vault_index.learn.material import MEMORY, Entry, Material
+from vault_index.lesson.passages import Parts
+from vault_index.text import blocks
+from vault_index.transcripts import reading
+from vault_index.vault import Vault
+
+BY = "Claude Code's memory"
+INDEX = "MEMORY.md"  # names the others, where there are any
+MAX_NOTES, MAX_BYTES = 50, 64 * 1024  # of a project; of a note
+_HEADING = re.compile(r"\A#{1,6} +(.+?) *\n+")
+_NAMES = ("description", "title", "name")
+_TYPE = "project_rule"  # of most notes; a person sees it on the card
+
+
+def material_of(vault: Vault, folder: Path) -> tuple[Material, list[Entry]]:
+    """Return the notes of the project around a folder as material, and an entry of each.
+
+    Raises VaultError without any.
+    """
+    notes = [*_notes(vault, folder)]
+    if not notes:
+        places = ", ".join(map(str, _places(vault, folder)))
+        raise VaultError(
+            f"no notes of an agent in {places:.300}", "run it in the folder where your agent works"
+        )
+    last = max(file.stat().st_mtime for file, _ in notes)
+    project = gather.project_of(vault, folder)
+    day = datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds")
+    material = Material(MEMORY, str(folder), project, began=day)
+    return material, [_entry(file, text) for file, text in notes]
+
+
+def _places(vault: Vault, folder: Path) -> list[Path]:
+    """Return where Claude Code keeps notes on a folder, the repository around it and the vault."""
+    tops = [folder, git.top_of(folder) or folder, vault.root]
+    names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", str(top.resolve())) for top in tops)
+    return [reading.claude_folder() / "projects" / name / "memory" for name in names]
+
+
+def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of notes and what they say, redacted, without an index beside others."""
+    for place in _places(vault, folder):
+        files = sorted(place.glob("*.md")) if place.is_dir() else []
+        others = [file for file in files if file.name != INDEX] or files
+        for file in others[:MAX_NOTES]:
+            data = read_if_any(file, MAX_BYTES)
+            if data and data.strip():
+                yield file, redact(data.decode("utf-8", "replace"))
+
+
+def _entry(file: Path, text: str) -> Entry:
+    try:
+        note = frontmatter.loads(text)
+        values, body = note.metadata, note.content.strip()
+    except Exception:  # noqa: BLE001  # whatever YAML makes of it: then it is text
+        values, body = {}, text.strip()
+    heading = _HEADING.match(body)
+    body = body[heading.end() :].strip() if heading else body
+    first, _, rest = body.partition("\n\n")
+    named = [str(values.get(name) or "") for name in _NAMES]
+    named = [*named[:1], heading[1] if heading else "", *named[1:], *blocks.split(first)]
+    background = (("note", f"{file.parent.parent.name}/memory/{file.name}"),)
+    entry = Entry(_TYPE, _title(named), Parts(first, rest.strip()), background=background)
+    return replace(entry, confidence=2)  # an agent wrote it for itself
+
+
+def _title(named: list[str]) -> str:
+    """Return the first name that has the length of a title, else the first words of the longest."""
+    least, most = gate.TITLE_WORDS
+    fitting = next(filter(None, (gate.title_of(name, least) for name in named)), "")
+    words = max(named, key=len, default="").split()
+    return fitting or " ".join(words[:most])
