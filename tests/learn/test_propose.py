@@ -216,6 +216,27 @@ def test_status_counts_lessons_that_were_not_found(team: Vault, own_world: Path)
     assert "1 proposal waiting, 1 of a lesson that was not found: see `lessons review`" in shown
 
 
+@pytest.mark.parametrize(
+    ("answer", "warns"),
+    [
+        ("that's wrong, it hangs without the cache too", True),
+        ("I took the cache out and it still fails", True),
+        ("thanks, it works now", False),
+    ],
+)
+def test_a_cause_that_the_person_contradicts_is_a_warning(
+    team: Vault, answer: str, warns: bool
+) -> None:
+    """Issue 58, row 7: a cause is guessed, and nothing checks it."""
+    cause = "The session cache of nginx keeps the old cookie."
+    talk = session(team)
+    talk.asks("why is the cart empty").says(f"I see. {cause} I turn it off.").asks(answer)
+    propose(team, entry(cause=cause))
+    (card,) = cards(team)
+    said = [each["message"] for each in card.findings if each["rule"] == gate.CAUSE]
+    assert said == [f"the person said after this explanation: {answer}"] * warns
+
+
 FINE = {"title": "T", "type": "bug_fix", "what_to_do": "Do.", "quotes": []}
 
 

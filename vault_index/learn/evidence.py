@@ -11,7 +11,7 @@ from vault_index.learn.material import Material
 from vault_index.learn.timeline import LEFT_OUT, without_labels
 from vault_index.proposals import draft
 from vault_index.proposals.draft import words
-from vault_index.text import failure
+from vault_index.text import blocks, failure
 from vault_index.transcripts import events, moments, vocabulary
 from vault_index.transcripts.moments import Moment
 
@@ -33,6 +33,13 @@ _FIRST = (CHECK, moments.PERSON, moments.FAILED, moments.RAN, moments.CALLED)
 _HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
 _ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
 _SPACE = re.compile(r"\s+")
+MIN_CLAIM_WORDS = 3  # of weight, of a sentence that explains something
+_DENIES = re.compile(
+    r"(?i)\b(?:(?:that|this|it)(?:'s| is| was) (?:wrong"
+    r"|not (?:it|right|true|the (?:cause|reason|problem)))"
+    r"|(?:did(?:n't| not)|does(?:n't| not)) (?:help|work|fix|change)"
+    r"|still (?:fails?|failing|broken|crash\w*|happens?|the same|hangs?|red)|(?:same|the) error again)\b"
+)
 _CHOICE = re.compile(r"(?m)^- .*$")  # of a question: see `tools.shown_to_user`
 _SIGN = re.compile(r"(?m)^[+-](?![+-])")
 
@@ -72,6 +79,28 @@ def proven(
 
 def _bare(quote: str) -> str:
     return squeezed(without_labels(moments.MARKS.sub("", failure.without_escapes(quote))))
+
+
+def contradicted(explained: str, material: Material) -> str:
+    """Return the words of a person who contradicts what an agent explained; "" where nobody does.
+
+    It is the next prompt after the agent said so last.
+    """
+    there = material.heard or material.moments
+    for sentence in blocks.split(explained):
+        own = {word for word in words(sentence) if len(word) > 3}
+        if len(own) < MIN_CLAIM_WORDS:
+            continue
+        said = [
+            place
+            for place, each in enumerate(there)
+            if each.kind == moments.AGENT and len(own & {*words(each.text)}) >= NEARLY * len(own)
+        ]
+        after = there[said[-1] :] if said else ()
+        answer = next((each for each in after if each.kind == moments.PERSON), None)
+        if answer and _DENIES.search(vocabulary.straight(answer.text)):
+            return squeezed(answer.text)
+    return ""
 
 
 def unproven(quotes: Iterable[str]) -> list[str]:

@@ -49,6 +49,7 @@ MIN_PROMPT_WORDS = 3
 MAX_TAGS, MAX_TAG_CHARS = 8, 40  # also of each part of a category
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
+MAX_DENIED = 160  # characters of what contradicts a cause
 MAX_ADDED = 5  # items of a change
 MAX_ROWS, MAX_ROW_CHARS = 40, 300  # of the work around a proposal
 NEW_WORDS, NEW_SHARE = 3, 0.4  # of an item that a lesson does not have
@@ -74,7 +75,7 @@ CHATTER = "it asks for nothing"
 SHORT = "it has under three words"
 OTHER = "another lesson answers it"
 # rules of warnings on a card
-ORDER, LIKE, QUOTES = "order", "like", "quotes"
+ORDER, LIKE, QUOTES, CAUSE = "order", "like", "quotes", "cause"
 _BREAK = re.compile(
     r"(?i)[,;:.(\u2013\u2014]|\s-\s"
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
@@ -277,7 +278,12 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted | Recurring:
     if near:
         proposal = _change(entry, proposal, near[0], context)
     proposal, left_out = _with_prompts_that_work(proposal, context)
-    return Admitted(_checked(proposal, compared, context, other), compared, left_out)
+    checked = _checked(proposal, compared, context, other)
+    if denied := evidence.contradicted(entry.parts.explanation, context.material):
+        quoted = blocks.shorten_line(denied, MAX_DENIED)
+        finding = _warning(CAUSE, f"the person said after this explanation: {quoted}")
+        checked = replace(checked, findings=(*checked.findings, finding))
+    return Admitted(checked, compared, left_out)
 
 
 def _origin(entry: Entry, context: Context) -> dict[str, Any]:
