@@ -2,9 +2,11 @@
 
     python -m benchmarks.checks
 
-Sentences of operations (`operations.txt`) were written before any rule was read, and no rule was made
-after them: 17 of 200 were refused then. The other texts are of ../shared: secrets, orders to an agent
-and harmless notes, all written before any rule was read (`cases/corpora`), and 1,870 real notes (`eval`).
+Sentences of operations were written by two authors before either had read a rule. Of the first 200
+(`operations.txt`) 17 were refused then; the last two, with a header's id and a field's name, were mended
+since. Of the second 200 none was refused, and no rule was made after them. The other texts are of
+../shared: secrets, orders to an agent and harmless notes, all written before any rule was read
+(`cases/corpora`), and 1,870 real notes (`eval`).
 The scorer stays while, without it, the orders that are reported or held back fall by more than 3 points.
 When that was decided, before patterns were made of what it missed, it was 28 and 27 of 31 orders with the
 scorer, 26 and 22 without it; real notes held back went from 1 to 5. Decoders of rot13 and leet found no
@@ -22,7 +24,7 @@ from benchmarks import instruments
 from benchmarks.instruments import Row
 from vault_index.check import ERROR, Candidate, Finding, of_text, prompt_injection
 
-OPERATIONS = Path(__file__).parent / "operations.txt"
+OPERATIONS = [Path(__file__).parent / f"{name}.txt" for name in ("operations", "operations_second")]
 CORPORA = [
     *(instruments.EVAL.parent / "cases/corpora" / f"{name}.jsonl"
       for name in ("secrets", "injections", "harmless")),
@@ -39,9 +41,9 @@ def main() -> None:
 
 def measure(how: str) -> Iterator[Row]:
     """Yield what the check says of each corpus: of its texts, how many are reported, and what follows."""
-    for file in (OPERATIONS, *CORPORA):
+    for file in (*OPERATIONS, *CORPORA):
         lines = file.read_text("utf-8").splitlines()
-        texts = lines if file == OPERATIONS else [json.loads(line)["text"] for line in lines]
+        texts = lines if file in OPERATIONS else [json.loads(line)["text"] for line in lines]
         checked = [_findings(text) for text in texts]
         yield f"{file.stem}{how}, of {len(texts):,}: reported", sum(map(bool, checked)), ""
         yield "  refused", sum(map(_is_refused, checked)), ""
