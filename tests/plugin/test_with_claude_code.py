@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.claude_code import OpenSession, environment, install_plugin, run_in
 from tests.support.commands import BIN, run
-from tests.support.files import lesson_text, write
+from tests.support.files import commit, lesson_text, write
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints import words
@@ -117,6 +117,7 @@ def test_installed_from_the_marketplace_it_injects_serves_and_is_removed(
     assert asked(api, "Search the team's lessons for: the time zone of dates")
     init = next(one for one in opened.records if one.get("subtype") == "init")
     names = {"lessons:search", "lessons:learn", "lessons:review", "lessons:skill"}
+    names |= {"lessons:tend"}
     assert names <= set(init["slash_commands"])
     assert "lessons:lessons" in init["skills"]
     assert (
@@ -165,6 +166,53 @@ def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
         assert opened.answer() == "ok"
     asking = asked(api, "may I retry ERR_UPLOAD_409")
     assert "since the server has taken the batch already" in json.dumps(asking["messages"])
+
+
+def test_an_agent_writes_prompts_for_twenty_lessons_and_one_accept_is_one_diff(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    """A person types `/lessons:tend`, agrees, and git shows nothing but frontmatter."""
+    names = [f"area-{number}" for number in range(25)]
+    for name in names:
+        text = f"When the {name} job stops, restart its queue by hand.\n"
+        write(team.lessons_dir / f"jobs/{name}.md", f"---\ntitle: The {name} job\n---\n{text}")
+    commit(team.root)
+    run("lessons", "index", cwd=team.root, env={"LESSONS_EMBEDDER": "none"})
+    handed = run("lessons", "tend", "--list", "--json", cwd=team.root).json["lessons"]
+    assert len(handed) == 20
+    answers = [
+        {"lesson": each["id"], "prompts": [f"nothing moves in {each['id']} since this morning"]}
+        for each in handed
+    ]
+    entries = write(team.root.parent / "prompts.json", json.dumps(answers))
+    accept = "lessons review accept --batch $(lessons review list --json | sed -n "
+    accept += '\'s/.*"batch": "\\(.*\\)".*/\\1/p\' | head -n 1)'
+    api.answer = model_that_calls(
+        {
+            "that have none, so that they are found": [
+                ("Bash", {"command": "lessons tend --list"}),
+                ("Bash", {"command": f"lessons propose {entries}"}),
+            ],
+            "keep all of them": [("Bash", {"command": accept})],
+        }
+    )
+    install_plugin(claude, world, team.root)
+    with session(claude, team.root, world) as opened:
+        opened.say("/lessons:tend")
+        assert opened.answer() == "ok"
+        assert run("git", "diff", "--stat", cwd=team.root).out == "", "a person has not agreed yet"
+        opened.say("keep all of them")
+        assert opened.answer() == "ok"
+    listed, proposed, _ = results_of(api.requests, "Bash")
+    assert f"id: {handed[0]['id']}" in listed
+    assert "more have none: another turn" in listed
+    assert "prompts for 20 lessons to review" in proposed
+    diff = run("git", "diff", "--unified=0", cwd=team.root).out.splitlines()
+    changes = [line for line in diff if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert len(changes) == 20
+    assert all(line.startswith("+prompts: [nothing moves in ") for line in changes)
+    found = run("lessons", "search", "nothing moves since this morning", "--json", cwd=team.root)
+    assert found.json
 
 
 def test_where_the_program_is_missing_the_agent_goes_on_and_is_told_once(
