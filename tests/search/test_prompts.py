@@ -10,7 +10,7 @@ from tests.support.files import MakeVault, lesson_text
 from vault_index.entrypoints.words import hits
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import query
+from vault_index.search import query, rivals
 from vault_index.search.hit import Query
 from vault_index.vault import Vault
 
@@ -66,7 +66,8 @@ def test_explain_names_the_prompt_that_counted(make_vault: MakeVault) -> None:
 
 def test_a_prompt_finds_its_lesson_and_does_not_force_it(make_vault: MakeVault) -> None:
     vault = with_key(make_vault, "prompts", PROMPT)
-    assert [hit.lesson_id for hit in select.for_prompt(vault, PROMPT).hits] == ["money"]
+    first = select.for_prompt(vault, PROMPT).hits[0]
+    assert (first.lesson_id, first.as_line) == ("money", False)
     hit = query.find(vault, PROMPT)[0]
     assert hit.cosine < 0.9  # a prompt says a little less than the text that answers it
     assert not hit.taught
@@ -126,3 +127,14 @@ def test_a_warm_and_a_cold_process_answer_the_same(make_vault: MakeVault) -> Non
     warm = query.find(vault, "the missing cent of an invoice")
     assert [hit.lesson_id for hit in warm] == [hit.lesson_id for hit in cold]
     assert [hit.prompt for hit in warm] == [hit.prompt for hit in cold]
+
+
+def test_check_warns_of_a_prompt_that_finds_another_lesson_first(make_vault: MakeVault) -> None:
+    asked = "migrations wait for a lock on the table"
+    vault = with_key(make_vault, "prompts", PROMPT, asked)
+    (found,) = rivals.findings(vault, ["money.md"])
+    assert (found.path, found.line, found.rule) == ("lessons/money.md", 3, "prompt")
+    assert found.message == (
+        f"{asked!r} finds lessons/other-1.md first: write what this one alone answers"
+    )
+    assert list(rivals.findings(vault, ["other-1.md"])) == []

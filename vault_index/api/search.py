@@ -108,11 +108,12 @@ def compare(vault: Vault, paths: Sequence[str]) -> duplicates.Comparison:
     """Compare lesson files with the index.
 
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
-    lesson's own that do not find it, or do and should not.
+    lesson's own that find another one first, or fire it, too.
     """
-    from vault_index.search import duplicates
+    from vault_index.search import duplicates, rivals
 
-    return duplicates.against_index(vault, paths)
+    compared = duplicates.against_index(vault, paths)
+    return replace(compared, findings=(*compared.findings, *rivals.findings(vault, paths)))
 
 
 @question
