@@ -29,7 +29,7 @@ import signal
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -37,6 +37,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from vault_index.check.finding import WARNING
+from vault_index.check.literals import Literals
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent / "patterns"
@@ -51,6 +52,11 @@ _SAME_LETTER = str.maketrans(
 _IGNORE_CASE = "(?i)"
 # where the parts are of a piece of an expression that every match has
 _PARTS = {"SUBPATTERN": 3, "MAX_REPEAT": 2, "MIN_REPEAT": 2, "POSSESSIVE_REPEAT": 2, "ASSERT": 1}
+# at the beginning of an expression: of the matches nothing is in them
+_WITHOUT_WIDTH = ("AT", "ASSERT", "ASSERT_NOT")
+_LEAST_HEAD, _MOST_HEAD = 2, 5  # letters of a word with which matches begin
+_MOST_HEADS = 64  # more take longer to look for than the expression itself
+_FEW = 8  # letters in brackets
 _REGEXES = ("regex", "near", "unless", "unless_near", "not_after")
 _LISTS = (*_REGEXES, "keywords", "match", "no_match")
 
@@ -81,12 +87,15 @@ class Pattern:
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        if self.keywords and not any(map(lowered.__contains__, self.keywords)):
-            return
+        if not self.keywords or any(map(lowered.__contains__, self.keywords)):
+            yield from self.find_all(text, lowered, whole=whole)
+
+    def find_all(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
+        """Yield the same for a text that is known to have a keyword: see `rules_for`."""
         for regex in self.regex:
             if not all(any(map(lowered.__contains__, words)) for words in _needed(regex)):
                 continue
-            for match in compiled(regex).finditer(text):
+            for match in _matches(regex, text, lowered):
                 if self._fits(text, match, whole=whole):
                     yield match
 
@@ -138,14 +147,85 @@ def compiled(regex: str) -> re.Pattern[str]:
     return re.compile(regex, re.MULTILINE)
 
 
+def _matches(regex: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a regular expression, as `finditer` does.
+
+    Without case it tries all its alternatives at each letter. So it is tried only at the words with which
+    a match can begin, if these are known.
+    """
+    heads = _heads(regex)
+    if not heads:
+        yield from compiled(regex).finditer(text)
+        return
+    end = 0
+    for place in sorted({place for head in heads for place in _places(lowered, head)}):
+        if place >= end and (match := compiled(regex).match(text, place)):
+            yield match
+            end = match.end()
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
 @functools.cache
 def _needed(regex: str) -> tuple[frozenset[str], ...]:
     """Return words of which any match has one each; a text without them need not be searched."""
+    return tuple(_needed_in(_tree(regex)))
+
+
+@functools.cache
+def _heads(regex: str) -> frozenset[str]:
+    """Return words with one of which any match begins; none where that cannot be said."""
+    heads = _heads_of(_tree(regex))
+    if any(len(head) < _LEAST_HEAD for head in heads):
+        return frozenset()
+    lengths = range(_MOST_HEAD, _LEAST_HEAD - 1, -1)
+    cuts = (frozenset(head[:length] for head in heads) for length in lengths)
+    return next((cut for cut in cuts if len(cut) <= _MOST_HEADS), frozenset())
+
+
+def _tree(regex: str) -> Sequence[tuple[object, Any]]:
+    """Return what Python's parser makes of a regular expression; nothing if it is not there."""
     try:
         tree = importlib.import_module("re._parser").parse(regex, re.MULTILINE)
     except (ImportError, AttributeError):  # private to Python: without it, every text is searched
         return ()
-    return tuple(_needed_in(tree))
+    return tuple(tree)
+
+
+def _heads_of(tree: Sequence[tuple[object, Any]], letters: int = _MOST_HEAD) -> frozenset[str]:
+    """Return the beginnings of what a parsed expression matches; "" among them where any may be."""
+    for at, (kind, value) in enumerate(tree if letters else ()):
+        name, rest = str(kind), tree[at + 1 :]
+        if name in _WITHOUT_WIDTH:
+            continue
+        if firsts := _letters_of(name, value):
+            after = _heads_of(rest, letters - 1)
+            return frozenset(first + head for first in firsts for head in after)
+        if name == "SUBPATTERN":
+            return _heads_of((*value[_PARTS[name]], *rest), letters)
+        if name == "BRANCH":
+            return frozenset().union(*(_heads_of((*way, *rest), letters) for way in value[1]))
+        if name in _PARTS:  # it is repeated
+            least, most = value[0], value[1]
+            inside = tuple(value[_PARTS[name]])
+            once = _heads_of((*inside, *(rest if most == 1 else ())), letters)
+            return once if least else once | _heads_of(rest, letters)
+        break
+    return frozenset([""])
+
+
+def _letters_of(name: str, value: Any) -> frozenset[str]:
+    """Return the letters that a part of an expression may be, if it is one of a few."""
+    if name == "LITERAL":
+        return frozenset([in_lower_case(chr(value))])
+    if name != "IN" or len(value) > _FEW or {str(kind) for kind, _ in value} != {"LITERAL"}:
+        return frozenset()
+    return frozenset(in_lower_case(chr(letter)) for _, letter in value)
 
 
 def _needed_in(tree: Iterable[tuple[object, Any]]) -> Iterator[frozenset[str]]:
@@ -174,6 +254,17 @@ def _rarity(words: frozenset[str]) -> tuple[int, int]:
 def rules(name: str, where: str | None = None) -> tuple[Pattern, ...]:
     """Return the patterns of `patterns/NAME.toml`, of a view of the text if it is named."""
     return tuple(rule for rule in load(name) if where in (None, rule.where))
+
+
+def rules_for(name: str, where: str | None, lowered: str) -> Iterator[Pattern]:
+    """Yield the patterns, as `rules` lists them, of which a text in lower case has a keyword."""
+    every = rules(name, where)
+    return (every[place] for place in _keywords(name, where).places_in(lowered))
+
+
+@functools.cache
+def _keywords(name: str, where: str | None) -> Literals:
+    return Literals([rule.keywords for rule in rules(name, where)])
 
 
 @functools.cache

@@ -243,7 +243,8 @@ def _prose(plain: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(joined)
     views = {joined: lowered, plain: pattern.in_lower_case(plain)}  # lines begin in the second only
     line, care = line_counter(plain), pattern.by_id(_FILE, _CARE)
-    for rule in pattern.rules(_FILE, ""):
+    may = {rule.id: rule for low in views.values() for rule in pattern.rules_for(_FILE, "", low)}
+    for rule in filter(lambda each: each.id in may, pattern.rules(_FILE, "")):
         for view, low in views.items():
             for match in rule.find(view, low):
                 severity = _severity(rule, plain, match)
@@ -308,7 +309,8 @@ def _signs(plain: str) -> Iterator[_Found]:
 def _matching(where: str, paragraph: str) -> list[Pattern]:
     joined = _joined(paragraph)
     lowered = pattern.in_lower_case(joined)
-    return [rule for rule in pattern.rules(_FILE, where) if next(rule.find(joined, lowered), None)]
+    rules = pattern.rules_for(_FILE, where, lowered)
+    return [rule for rule in rules if next(rule.find_all(joined, lowered), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -344,8 +346,9 @@ def _marks(text: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(text)
     line = line_counter(text)
     file = LessonFile.of_text(text, "")
-    for rule in (*pattern.rules(_FILE, "mark"), *pattern.rules(_FILE, "turn")):
-        for match in rule.find(text, lowered):
+    rules = (pattern.rules_for(_FILE, where, lowered) for where in ("mark", "turn"))
+    for rule in chain.from_iterable(rules):
+        for match in rule.find_all(text, lowered):
             number, severity = line(match.start()), rule.severity
             start = match.start()
             _, newline, before = text[max(0, start - _INDENT) : start].rpartition("\n")

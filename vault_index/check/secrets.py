@@ -153,8 +153,8 @@ def spans(text: str, *, strict: bool = False) -> Iterator[tuple[int, int, Patter
 
 def _matches(text: str, level: str | None = "") -> Iterator[tuple[Pattern, re.Match[str]]]:
     lowered = pattern.in_lower_case(text)
-    for rule in pattern.rules("secrets", level):
-        for match in rule.find(text, lowered):
+    for rule in pattern.rules_for("secrets", level, lowered):
+        for match in rule.find_all(text, lowered):
             if is_secret(rule, match):
                 yield rule, match
 
