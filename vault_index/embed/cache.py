@@ -79,7 +79,7 @@ class VectorCache:
 
         New ones are kept. `make` returns float32[dimension] for each of a list; its errors pass through.
         """
-        vectors = {**known, **self.get(contents.keys() - known.keys())}
+        vectors = self.known_of(contents, known)
         missing = {key: what for key, what in contents.items() if key not in vectors}
         if missing and self.shared is not None:
             taken = self.shared(missing, make)  # not kept here: other vaults would believe them
@@ -91,6 +91,12 @@ class VectorCache:
             self.made += len(new)
             vectors |= new
         return vectors
+
+    def known_of(
+        self, contents: Mapping[str, T], known: Mapping[str, np.ndarray] = MappingProxyType({})
+    ) -> dict[str, np.ndarray]:
+        """Return the vectors of contents that are `known` or kept; none is made."""
+        return {**known, **self.get(contents.keys() - known.keys())}
 
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         blobs = {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()}

@@ -27,7 +27,16 @@ from vault_index.store import injections, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem, ReadFile
 from vault_index.store.schema import LESSONS, RECIPE
-from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
+from vault_index.store.sync import (
+    ASKED_FOR,
+    Away,
+    Progress,
+    Source,
+    Stats,
+    Work,
+    Writer,
+    lacking,
+)
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:
@@ -55,12 +64,12 @@ def sync(
     every file, whatever its stat. Raises WriteError, EmbedderError, and IndexStateError for an index of
     a newer version; `rebuild` and `at_once` do, too.
     """
-    return _with_or_without_vectors(Lessons(vault, read_all=read_all, progress=progress), wait=wait)
+    return Lessons(vault, read_all=read_all, progress=progress).sync_or_by_words(wait=wait)
 
 
 def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) -> Stats:
     """Build a new index beside the old one, without anything that is kept, and swap."""
-    return _with_or_without_vectors(Lessons(vault, progress=progress), rebuild=True, wait=wait)
+    return Lessons(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
 
 
 def at_once(vault: Vault, *, full: bool) -> Stats:
@@ -71,22 +80,7 @@ def at_once(vault: Vault, *, full: bool) -> Stats:
     stay stale until a full pass.
     """
     lessons = Lessons(vault, full=full, is_hurried=True)
-    return _with_or_without_vectors(lessons, wait=False, at_most=FILES_AT_ONCE)
-
-
-def _with_or_without_vectors(lessons: Lessons, *, rebuild: bool = False, **how: Any) -> Stats:
-    """Sync; where the embedder fails, by words alone, unless the index that is there has vectors."""
-    vault = lessons.vault
-    try:
-        return lessons.sync(rebuild=rebuild, **how)
-    except EmbedderError as error:
-        index = manifest.current(vault.index_dir)
-        if index and manifest.load(index).embedder != manifest.NO_EMBEDDER:
-            raise
-        words = Vault(vault.root, vault.config)
-        words.embedder = None
-        stats = replace(lessons, vault=words).sync(**how)
-        return replace(stats, no_vectors=f"{error.message}; {error.hint}".rstrip("; "))
+    return lessons.sync_or_by_words(wait=False, at_most=FILES_AT_ONCE)
 
 
 def tidy(vault: Vault) -> bool:
@@ -124,8 +118,15 @@ class Lessons(Source[Diff, Stats]):
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Diff:
         """Return how the files differ from a manifest; for a rebuild git is asked about all."""
-        read_all = self.read_all and not rebuild
-        return diff.scan(self.vault, known, self.full or rebuild, read_all=read_all)
+        full, read_all = self.full or rebuild, self.read_all and not rebuild
+        complete = full and self.awaits_vectors(known)
+        return diff.scan(self.vault, known, full, read_all=read_all, complete=complete)
+
+    def with_embedder(self, embedder: Away | None) -> Lessons:
+        """Return the same with another embedder; the vault of the caller keeps its own."""
+        vault = Vault(self.vault.root, self.vault.config)
+        vault.embedder = embedder
+        return replace(self, vault=vault)
 
     def is_current(self, work: Work[Diff]) -> bool:
         due = self._due(work)
@@ -143,6 +144,7 @@ class Lessons(Source[Diff, Stats]):
             owes=owes,
             problems=problems,
             no_authors=work.changes.git_error,
+            lacking=lacking(work.manifest),
         )
 
     def update(self, work: Work[Diff]) -> Stats:
@@ -157,7 +159,7 @@ class Lessons(Source[Diff, Stats]):
         sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
         wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
         shared = None
-        if wants_shared and vault.embedder:
+        if wants_shared and vault.embedder and not isinstance(vault.embedder, Away):
             shared = next((give(vault, work.index) for give in features.adding("vectors")), None)
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
@@ -172,7 +174,8 @@ class Lessons(Source[Diff, Stats]):
         after, stats = self._refresh_derived(sources, stats, self._due(work))
         manifest.save(work.index, after, even_if_same=False)
         problems = [*diff.problems(after, changes.skipped), *shortened]
-        return replace(stats, owes=self._owes(after), problems=problems)
+        owes = self._owes(after)
+        return replace(stats, owes=owes, lacking=lacking(after), problems=problems)
 
     def _write(
         self, sources: Sources, cache: VectorCache, read: Reading, removed: Collection[str]
@@ -182,6 +185,8 @@ class Lessons(Source[Diff, Stats]):
             before = replace(before, head="", derived={})
         make = partial(self._embed, embedder) if embedder else None
         vectors = partial(cache.get_or_make, make) if make else None
+        if isinstance(embedder, Away):
+            vectors = cache.known_of
         at_once = max(
             BATCH_PASSAGES, len(read.changed) // BATCHES
         )  # each writes all of the manifest

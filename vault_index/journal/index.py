@@ -26,7 +26,16 @@ from vault_index.store.lance import Table
 from vault_index.store.manifest import FileEntry, Manifest, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
-from vault_index.store.sync import ASKED_FOR, Progress, Source, Stats, Work, Writer
+from vault_index.store.sync import (
+    ASKED_FOR,
+    Away,
+    Progress,
+    Source,
+    Stats,
+    Work,
+    Writer,
+    lacking,
+)
 from vault_index.text.words import apart
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.
@@ -190,7 +199,7 @@ def sync(
     if not journal.folder.is_dir() and archive.is_empty(journal):
         return JournalStats()
     make_folder(journal.folder)
-    return Sessions(journal, progress).sync(rebuild=rebuild, wait=wait)
+    return Sessions(journal, progress).sync_or_by_words(rebuild=rebuild, wait=wait)
 
 
 def remove(journal: Journal, sessions: Collection[str]) -> None:
@@ -275,15 +284,26 @@ class Sessions(Source[Changes, JournalStats]):
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
         """Return how the sessions differ from a manifest, by when they were written."""
         del rebuild
+        complete = self.awaits_vectors(known)
         with state.reading(self.journal.home) as db:
             there: dict[str, int] = dict(db.execute("SELECT short, written FROM session"))
         other = {
             short: written
             for short, written in there.items()
-            if (entry := known.files.get(short)) is None or entry.stamp != [written]
+            if (entry := known.files.get(short)) is None
+            or entry.stamp != [written]
+            or (complete and entry.lacks)
         }
         removed = sorted(known.files.keys() - there.keys())
         return Changes(other, removed, len(there) - len(other))
+
+    def with_embedder(self, embedder: Away | None) -> Sessions:
+        """Return the same with another embedder; the journal of the caller keeps its own."""
+        journal = Journal(self.journal.config)
+        journal.embedder = embedder
+        other = Sessions(journal, self.progress)
+        other.vectors_in = self.vectors_in
+        return other
 
     def is_current(self, work: Work[Changes]) -> bool:
         return not len(work.changes) and not manifest.is_dirty(work.index)
@@ -291,13 +311,15 @@ class Sessions(Source[Changes, JournalStats]):
     def nothing(self, work: Work[Changes] | None) -> JournalStats:
         if work is None:
             return JournalStats()
-        return JournalStats(unchanged=work.changes.unchanged)
+        return JournalStats(unchanged=work.changes.unchanged, lacking=lacking(work.manifest))
 
     def update(self, work: Work[Changes]) -> JournalStats:
         """Write the rows of sessions that differ, a commit a batch; the caller holds the lock."""
         table = Table(work.index, work.manifest.dimension, JOURNAL)
         cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
         vectors = partial(cache.get_or_make, embedder.embed_documents) if embedder else None
+        if isinstance(embedder, Away):
+            vectors = cache.known_of
         size = BATCH_ROWS if embedder else WORDS_ROWS
         writer = Writer(table, vectors, size, vectors_in=self.vectors_in)
         known, due = work.manifest.files, work.changes.written
@@ -325,6 +347,7 @@ class Sessions(Source[Changes, JournalStats]):
             removed=len(work.changes.removed),
             unchanged=work.changes.unchanged + done["same"],
             embedded=cache.made,
+            lacking=lacking(after),
             rows=written,
         )
 
@@ -340,7 +363,7 @@ def _read(journal: Journal, known: Manifest, due: Iterable[str]) -> Iterator[Rea
         pairs = of_session(session)
         before, content = known.files.get(short), hash_of(*(repr(pair) for pair in pairs))
         entry = FileEntry(content, [session.written], len(session.records))
-        if before and before.hash == content:
+        if before and before.hash == content and not before.lacks:
             yield ReadFile(short, entry)
             continue
         contents = {row["content_hash"]: text for row, text in pairs}

@@ -565,12 +565,15 @@ class Table(LanceTable):
         return [rows[at] for at in order], vectors
 
     def vectors(self, hashes: Collection[str]) -> dict[str, np.ndarray]:
-        """Return the vectors that rows have already, by content hash: float32[dimension] each."""
+        """Return the vectors that rows have already, by content hash: float32[dimension] each.
+
+        A vector of zeros is none: the embedder did not answer, or refused the text.
+        """
         vectors: dict[str, np.ndarray] = {}
         for where in some_of("content_hash", hashes if self.dimension else ()):
             rows = self.scan(["content_hash", VECTOR], where)
-            keys = rows["content_hash"].to_pylist()
-            vectors.update(zip(keys, matrix(rows, self.dimension), strict=True))
+            keys, found = rows["content_hash"].to_pylist(), matrix(rows, self.dimension)
+            vectors.update((keys[at], found[at]) for at in found.any(axis=1).nonzero()[0])
         return vectors
 
 

@@ -57,6 +57,7 @@ class FileEntry:
     line: int = 0
     withheld: str = ""  # why hooks leave out the rows: an error in the text that they are from
     held: str = ""  # the hash to release that would end it
+    lacks: bool = False  # vectors: the embedder did not answer, so rows are found by words alone
     written: str = field(default="", init=False, repr=False, compare=False)  # its JSON, once saved
 
 
@@ -246,9 +247,9 @@ def _restore_dirty(index: Path, manifest: Manifest) -> Manifest:
     except FileNotFoundError:
         return manifest
     unknown = {
-        path: replace(before, hash="?", stamp=[])
+        path: replace(before, hash="?", stamp=[], lacks=True)
         if (before := manifest.files.get(path))
-        else FileEntry("", [])
+        else FileEntry("", [], lacks=True)
         for path in paths
     }
     return replace(manifest, files={**manifest.files, **unknown}, derived={}, skills_hash="")

@@ -39,17 +39,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from vault_index import files
-from vault_index.errors import IndexStateError
+from vault_index.errors import EmbedderError, IndexStateError
 from vault_index.store import filters, manifest, ownership
 from vault_index.store.lance import Table
-from vault_index.store.manifest import Manifest, Problem, ReadFile
+from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
 from vault_index.store.schema import VECTOR, Schema
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from vault_index.config import Config
+
 ASKED_FOR = "asked for"  # the reason of a rebuild: nothing that is kept is believed
 DAMAGED = "the index was damaged"
+# where a setting comes from that holds for one command
+FOR_ONE_COMMAND = ("LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "flags")
 
 Progress = Callable[[int, int], None]  # (done, to do)
 # what is embedded, by content hash, and the vectors that are known -> the vectors of all
@@ -69,7 +73,8 @@ class Stats:
     taken: int = 0  # passages whose vectors came from `[index] shared`
     shared: str = ""  # why vectors were not taken from there, or which were refused
     no_authors: str = ""  # why git did not say who wrote what
-    no_vectors: str = ""  # why there are no vectors, where the embedder failed and none were there
+    no_vectors: str = ""  # why what is new has no vectors: the embedder failed
+    lacking: int = 0  # files that wait for the vectors of some rows
     refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
     skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
@@ -105,6 +110,26 @@ class Embedding(Protocol):
     def dimension(self) -> int:
         """The length of its vectors."""
 
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        """Return a unit vector for each text. Raises EmbedderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """The embedder of an index, in the place of one that does not answer."""
+
+    name: str
+    dimension: int
+    error: EmbedderError
+
+    def embed_documents(self, _texts: Sequence[str]) -> np.ndarray:
+        raise self.error
+
+    embed_queries = embed_documents
+
+    def knows(self, _text: str) -> bool:
+        return True
+
 
 class Owner(Protocol):
     """A vault or the journal."""
@@ -116,6 +141,15 @@ class Owner(Protocol):
     @property
     def embedder(self) -> Embedding | None:
         """The embedder, opened when it is first asked for. Raises EmbedderError."""
+
+    @property
+    def config(self) -> Config:
+        """The settings."""
+
+
+def lacking(known: Manifest) -> int:
+    """Count the files that wait for vectors."""
+    return sum(entry.lacks for entry in known.files.values())
 
 
 T = TypeVar("T")
@@ -151,6 +185,10 @@ class Source(ABC, Generic[Changes, Result]):
         """Return how the files differ from a manifest; its length is how many files do."""
 
     @abstractmethod
+    def with_embedder(self, embedder: Away | None) -> Source[Changes, Result]:
+        """Return the same source with another embedder."""
+
+    @abstractmethod
     def is_current(self, work: Work[Changes]) -> bool:
         """Whether nothing is to be done."""
 
@@ -161,6 +199,25 @@ class Source(ABC, Generic[Changes, Result]):
     @abstractmethod
     def update(self, work: Work[Changes]) -> Result:
         """Write the rows of what differs and what follows; the caller holds the lock."""
+
+    def sync_or_by_words(self, *, rebuild: bool = False, **how: Any) -> Result:
+        """Sync; where the embedder fails, by words, and what is new gets its vectors later.
+
+        An index that has no vectors, or is the first one, is made without. Raises EmbedderError where
+        a rebuild was asked for that would lose vectors.
+        """
+        try:
+            return self.sync(rebuild=rebuild, **how)
+        except EmbedderError as error:
+            index = manifest.current(self.owner.index_dir)
+            known = self.load(index) if index else None
+            away = None
+            if known and known.embedder != manifest.NO_EMBEDDER:
+                if rebuild or known.schema != self.schema:
+                    raise
+                away = Away(known.embedder, known.dimension, error)
+            stats = self.with_embedder(away).sync(**how)
+            return replace(stats, no_vectors=f"{error.message}; {error.hint}".rstrip("; "))
 
     def sync(
         self, *, rebuild: bool = False, wait: bool = True, at_most: int | None = None
@@ -240,10 +297,31 @@ class Source(ABC, Generic[Changes, Result]):
         if recorded.schema != self.schema:
             return f"the index had schema {recorded.schema}, now it is {self.schema}", None
         now = self.embedder
+        if recorded.embedder not in (now, manifest.NO_EMBEDDER):
+            self._refuse_for_one_command(recorded.embedder, now)
         if recorded.embedder != now:
             return f"the index was built with {recorded.embedder}, now it is {now}", None
         is_whole = self.table(index, recorded.dimension).exists()
         return ("", recorded) if is_whole else (DAMAGED, None)
+
+    def _refuse_for_one_command(self, recorded: str, now: str) -> None:
+        """Raise EmbedderError where the setting of one command asks for another embedder."""
+        origins = self.owner.config.origins
+        is_model = all(name.startswith("ollama/") for name in (recorded, now))
+        names = ("embedder", "ollama_model") if is_model else ("embedder",)
+        variables = [origins.get(name, "") for name in names]
+        variable = next((name for name in variables if name in FOR_ONE_COMMAND), "")
+        if variable:
+            message = f"the index was built with {recorded}, {variable} asks for {now}"
+            raise EmbedderError(message, "run `lessons index --rebuild` to change the index")
+
+    def awaits_vectors(self, known: Manifest) -> bool:
+        """Whether files lack vectors, and the embedder answers now. Raises EmbedderError if not."""
+        embedder = self.owner.embedder
+        if embedder is None or isinstance(embedder, Away) or not lacking(known):
+            return False
+        embedder.embed_documents(["ready"])
+        return True
 
     def _is_outdated(self, index: Path, version: files.Stamp | None) -> bool:
         """Whether somebody wrote since this version, or was writing then; the caller holds the lock."""
@@ -309,9 +387,14 @@ class Writer:
             every = [row for file in changed for row in file.rows or ()]
             where = filters.any_of("path", known) if known else ""
             rows, stale = self.table.differing(every, where)
+            if self.vectors is not None:
+                rows = [*rows, *_lacking_rows(changed, before, rows)]
             contents = {key: what for file in changed for key, what in file.contents.items()}
-            self.table.replace(self._with_vectors(rows, contents), stale)
-            after = manifest.with_files(after, {file.path: file.entry for file in batch})
+            rows, without = self._with_vectors(rows, contents)
+            self.table.replace(rows, stale)
+            after = manifest.with_files(
+                after, {file.path: _with_lack(file, without) for file in batch}
+            )
             left -= {file.path for file in batch}
             tell(batch, len(rows))
         if removed:
@@ -333,12 +416,33 @@ class Writer:
 
     def _with_vectors(
         self, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, Any]
-    ) -> Sequence[Mapping[str, Any]]:
+    ) -> tuple[Sequence[Mapping[str, Any]], frozenset[str]]:
+        """Return rows with vectors, and the content hashes of those that have none: all zeros."""
         if self.vectors is None or not rows:
-            return rows
+            return rows, frozenset()
         wanted = {row["content_hash"]: contents[row["content_hash"]] for row in rows}
         vectors = self.vectors(wanted, (self.vectors_in or self.table).vectors(wanted))
-        return [{**row, VECTOR: vectors[row["content_hash"]]} for row in rows]
+        none = [0.0] * self.table.dimension
+        with_all = [{**row, VECTOR: vectors.get(row["content_hash"], none)} for row in rows]
+        return with_all, frozenset(wanted.keys() - vectors.keys())
+
+
+def _lacking_rows(
+    read: Iterable[ReadFile], before: Manifest, rows: Iterable[Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows that are in the table as they are, of files that lacked vectors."""
+    differing = {row["id"] for row in rows}
+    for file in read:
+        entry = before.files.get(file.path)
+        if entry is not None and entry.lacks:
+            yield from (row for row in file.rows or () if row["id"] not in differing)
+
+
+def _with_lack(file: ReadFile, without: Collection[str]) -> FileEntry:
+    if file.rows is None:
+        return file.entry
+    lacks = any(row["content_hash"] in without for row in file.rows)
+    return replace(file.entry, lacks=lacks)
 
 
 def _ahead(items: Iterator[T]) -> Iterator[T]:
