@@ -65,6 +65,8 @@ def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress
     except (WriteError, EmbedderError) as error:
         on_note(f"warning: {error.message}; searching the index as it is")
         return
+    if stats.no_vectors:
+        on_note(f"warning: full text only: {stats.no_vectors}")
     if stats.busy:
         on_note("note: another process is indexing; searching the index as it is")
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import features
 from vault_index.embed.cache import VectorCache
@@ -33,6 +33,7 @@ from vault_index.store.sync import (
     Progress,
     Source,
     Stats,
+    Vectors,
     Work,
     Writer,
     lacking,
@@ -184,7 +185,7 @@ class Lessons(Source[Diff, Stats]):
         if read.changed or removed:  # until all are in, git is to be asked about all
             before = replace(before, head="", derived={})
         make = partial(self._embed, embedder) if embedder else None
-        vectors = partial(cache.get_or_make, make) if make else None
+        vectors: Vectors | None = partial(cache.get_or_make, make) if make else None
         if isinstance(embedder, Away):
             vectors = cache.known_of
         at_once = max(

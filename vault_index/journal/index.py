@@ -32,6 +32,7 @@ from vault_index.store.sync import (
     Progress,
     Source,
     Stats,
+    Vectors,
     Work,
     Writer,
     lacking,
@@ -266,6 +267,8 @@ class Sessions(Source[Changes, JournalStats]):
 
     columns = JOURNAL
     schema = SCHEMA
+    to_change = "run `lessons config set embedder NAME` to change the index"
+    starts_by_words = False
 
     def __init__(self, journal: Journal, progress: Progress = lambda _done, _all: None) -> None:
         super().__init__(journal)
@@ -317,7 +320,9 @@ class Sessions(Source[Changes, JournalStats]):
         """Write the rows of sessions that differ, a commit a batch; the caller holds the lock."""
         table = Table(work.index, work.manifest.dimension, JOURNAL)
         cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
-        vectors = partial(cache.get_or_make, embedder.embed_documents) if embedder else None
+        vectors: Vectors | None = (
+            partial(cache.get_or_make, embedder.embed_documents) if embedder else None
+        )
         if isinstance(embedder, Away):
             vectors = cache.known_of
         size = BATCH_ROWS if embedder else WORDS_ROWS
@@ -329,7 +334,8 @@ class Sessions(Source[Changes, JournalStats]):
             nonlocal written
             written += differing
             for file in batch:
-                is_new = file.path not in known
+                entry = known.get(file.path)
+                is_new = entry is None or not entry.hash
                 done["same" if file.rows is None else "added" if is_new else "changed"] += 1
             self.progress(done.total(), len(due))
 

@@ -573,7 +573,8 @@ class Table(LanceTable):
         for where in some_of("content_hash", hashes if self.dimension else ()):
             rows = self.scan(["content_hash", VECTOR], where)
             keys, found = rows["content_hash"].to_pylist(), matrix(rows, self.dimension)
-            vectors.update((keys[at], found[at]) for at in found.any(axis=1).nonzero()[0])
+            pairs = zip(keys, found, strict=True)
+            vectors.update((key, vector) for key, vector in pairs if vector.any())
         return vectors
 
 

@@ -37,6 +37,8 @@ KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 NO_EMBEDDER = "none"
 
 BUILDING = "building"  # the folder of an index that is not whole yet
+_OVERTAKEN = "?"  # as the hash of a file that a killed writer may have written
+UNKNOWN = ("", _OVERTAKEN)
 _FILE = "manifest.json"
 _DIRTY = "dirty.json"
 
@@ -247,7 +249,7 @@ def _restore_dirty(index: Path, manifest: Manifest) -> Manifest:
     except FileNotFoundError:
         return manifest
     unknown = {
-        path: replace(before, hash="?", stamp=[], lacks=True)
+        path: replace(before, hash=_OVERTAKEN, stamp=[], lacks=True)
         if (before := manifest.files.get(path))
         else FileEntry("", [], lacks=True)
         for path in paths

@@ -149,7 +149,7 @@ class Owner(Protocol):
 
 def lacking(known: Manifest) -> int:
     """Count the files that wait for vectors."""
-    return sum(entry.lacks for entry in known.files.values())
+    return sum(entry.lacks and entry.hash not in manifest.UNKNOWN for entry in known.files.values())
 
 
 T = TypeVar("T")
@@ -175,6 +175,8 @@ class Source(ABC, Generic[Changes, Result]):
 
     columns: Schema
     schema: int
+    to_change = "run `lessons index --rebuild` to change the index"  # to another embedder
+    starts_by_words = True  # whether a first index is made without an embedder that fails
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -211,6 +213,8 @@ class Source(ABC, Generic[Changes, Result]):
         except EmbedderError as error:
             index = manifest.current(self.owner.index_dir)
             known = self.load(index) if index else None
+            if known is None and not self.starts_by_words:
+                raise
             away = None
             if known and known.embedder != manifest.NO_EMBEDDER:
                 if rebuild or known.schema != self.schema:
@@ -313,7 +317,7 @@ class Source(ABC, Generic[Changes, Result]):
         variable = next((name for name in variables if name in FOR_ONE_COMMAND), "")
         if variable:
             message = f"the index was built with {recorded}, {variable} asks for {now}"
-            raise EmbedderError(message, "run `lessons index --rebuild` to change the index")
+            raise EmbedderError(message, self.to_change)
 
     def awaits_vectors(self, known: Manifest) -> bool:
         """Whether files lack vectors, and the embedder answers now. Raises EmbedderError if not."""
@@ -390,8 +394,8 @@ class Writer:
             if self.vectors is not None:
                 rows = [*rows, *_lacking_rows(changed, before, rows)]
             contents = {key: what for file in changed for key, what in file.contents.items()}
-            rows, without = self._with_vectors(rows, contents)
-            self.table.replace(rows, stale)
+            written, without = self._with_vectors(rows, contents)
+            self.table.replace(written, stale)
             after = manifest.with_files(
                 after, {file.path: _with_lack(file, without) for file in batch}
             )

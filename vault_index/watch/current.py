@@ -59,6 +59,7 @@ class Progress:
         self.problems: list[str] = []  # files that are not in the index as they are
         self.finished = 0  # passes
         self.waits_for_others = False  # another process writes, which may take long
+        self._no_vectors = ""  # why not, as it was said last
         self._begun = 0
         self._heard = 0.0  # events, before the last pass began
         self._say = say
@@ -103,9 +104,18 @@ class Progress:
         if not stats.busy and not stats.pending:
             self.trouble = ""
             self.problems = [f"warning: {problem}" for problem in problems]
+            self._take_reason(stats.no_vectors)
         if stats.wrote:
             self.last = f"{stats} in {stats.seconds:.2f} s"
             self._say("\n".join([self.last, *problems]))
+
+    def _take_reason(self, no_vectors: str) -> None:
+        """Say once why what is saved is found by words alone, and tell whoever asks."""
+        if no_vectors:
+            self.problems.append(f"warning: full text only: {no_vectors}")
+            if no_vectors != self._no_vectors:
+                self._say(self.problems[-1])
+        self._no_vectors = no_vectors
 
     def take_printed(self, printed: str, *, succeeded: bool) -> None:
         self._say(printed)

@@ -248,7 +248,7 @@ class VaultWatch:
             passed = self._reconcile(full=full)
             if full:
                 acts = [act(self._current.vault) for act in features.adding("at_full_pass")]
-                passed = replace(passed, owes=any(acts))
+                passed = replace(passed, owes=passed.owes or any(acts))
             native.trim_memory()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed
@@ -270,7 +270,8 @@ class VaultWatch:
             elif stats.wrote:  # before a question waits for it; the old version is free then
                 load_tables(vault)
             unmeasured = full and self._wants_floors(vault)
-            return Passed(Outcome.DONE, wrote=stats.wrote, unmeasured=unmeasured)
+            owes = full and bool(stats.lacking)
+            return Passed(Outcome.DONE, wrote=stats.wrote, unmeasured=unmeasured, owes=owes)
         except IndexStateError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED if error.newer else Outcome.TOO_MUCH)
