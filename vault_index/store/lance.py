@@ -567,7 +567,7 @@ class Table(LanceTable):
     def vectors(self, hashes: Collection[str]) -> dict[str, np.ndarray]:
         """Return the vectors that rows have already, by content hash: float32[dimension] each.
 
-        A vector of zeros is none: the embedder did not answer, or refused the text.
+        A vector of zeros counts as missing: the embedder did not answer, or refused the text.
         """
         vectors: dict[str, np.ndarray] = {}
         for where in some_of("content_hash", hashes if self.dimension else ()):
