@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index import embed, files
+from vault_index import embed, files, git
 from vault_index.config import Config, load
 from vault_index.errors import IndexStateError, NoVaultError, unreadable
 from vault_index.files import Stamp
@@ -232,6 +232,21 @@ def refuse_odd(folder: Path) -> None:
         raise NoVaultError(f"the path {as_shown} {NOT_UTF8}", "rename the folder")
 
 
+def refuse_submodules(folder: Path) -> None:
+    """Raise NoVaultError if a folder, or the `lessons/` there or above, is a submodule not fetched.
+
+    A file that is written into one keeps git from fetching it. Raises GitError.
+    """
+    top = git.top_of(folder)
+    above = [
+        each for each in (folder, *folder.absolute().parents) if top and each.is_relative_to(top)
+    ]
+    for each in (folder, *(each / FOLDER for each in above)):
+        if git.is_submodule_away(each):
+            update = f"git submodule update --init {shlex.quote(str(each))}"
+            raise NoVaultError(f"{each} is a submodule that was not fetched", update)
+
+
 def refuse_breaks(folder: Path) -> None:
     """Raise NoVaultError for a path with a line break or a control character."""
     if _BREAKS.search(str(folder)):
@@ -269,7 +284,9 @@ def open_vault(
         refuse_odd(Path(root))
         refuse_odd(config.home)
         return Vault(Path(root), config)
-    if named := path or environ.get("LESSONS_VAULT"):
+    named = path or environ.get("LESSONS_VAULT")
+    refuse_submodules(Path(named or Path.cwd()))
+    if named:
         make = f"make one: lessons init {shlex.quote(str(named))}"
         raise NoVaultError(f"no vault at {named}", make)
     chosen = load(environ=environ).vault

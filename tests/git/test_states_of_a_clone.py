@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text, write
+from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index.git import UNKNOWN_AUTHOR
 from vault_index.index import reconcile
 from vault_index.search import entries
@@ -94,3 +94,27 @@ def test_a_clone_without_old_trees_says_what_fetches_the_history(clone: Clone) -
     assert "not in this partial clone" in ran.err
     run("git", "log", "-p", "--", "lessons/new.md", cwd=root)
     assert log(root, "new")[0] == "Dee"
+
+
+@pytest.mark.parametrize("place", ["lessons", "vendor/team"])
+def test_a_vault_in_a_submodule_that_was_not_fetched_is_named(tmp_path: Path, place: str) -> None:
+    """`init` wrote its settings there, and git then refused to fetch it."""
+    inner, outer, clone = tmp_path / "inner", tmp_path / "outer", tmp_path / "clone"
+    for each in (inner, outer):
+        run("git", "init", "-q", each, cwd=tmp_path)
+    write(inner / "lessons" / "heap.md", "# Heap\n\nRaise it.\n")
+    commit(inner)
+    files = ("-c", "protocol.file.allow=always")
+    run("git", *files, "submodule", "--quiet", "add", inner, place, cwd=outer)
+    run("git", "commit", "-q", "-m", "add the team's", cwd=outer)
+    run("git", "clone", "-q", outer, clone, cwd=tmp_path)
+    start = clone if place == "lessons" else clone / place
+    for words in (("init",), ("search", "heap"), ("status",)):
+        ran = run("lessons", *words, cwd=start, check=False)
+        assert ran.err.splitlines() == [
+            f"Error: {clone / place} is a submodule that was not fetched",
+            f"Try: git submodule update --init {clone / place}",
+        ]
+    assert not [*(clone / place).iterdir()]
+    run("git", *files, "submodule", "--quiet", "update", "--init", clone / place, cwd=clone)
+    assert (clone / place / "lessons" / "heap.md").exists()

@@ -14,7 +14,7 @@ from vault_index import files, git
 from vault_index.errors import WriteError
 from vault_index.lesson import category
 from vault_index.text import words
-from vault_index.vault import FOLDER, INDEX, SETTINGS, refuse_odd
+from vault_index.vault import FOLDER, INDEX, SETTINGS, refuse_odd, refuse_submodules
 
 _SETTINGS = """\
 # This vault's settings; every key is optional. `lessons config` shows what is in force.
@@ -54,6 +54,7 @@ def init(folder: Path) -> InitResult:
     Existing files stay as they are, so a second run changes nothing. Raises WriteError, NoVaultError.
     """
     refuse_odd(folder)
+    refuse_submodules(folder)
     with files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     settings = folder / FOLDER / SETTINGS

@@ -355,3 +355,16 @@ def unmerged(top: Path) -> list[str]:
     """Return the paths that a rebase under way has in conflict."""
     listed = ask(top_of(top), "diff", "--name-only", "--diff-filter=U", "-z")
     return list(filter(None, listed.split("\0")))
+
+
+def is_submodule_away(folder: Path) -> bool:
+    """Whether a folder is empty because it is a submodule that was not fetched. Raises GitError."""
+    try:
+        top = None if any(folder.iterdir()) else top_of(folder.parent)
+    except OSError:  # it is not there, or no folder
+        return False
+    if top is None:
+        return False
+    path = os.path.relpath(os.path.realpath(folder), top)
+    listed = ask(top, "--literal-pathspecs", "ls-files", "--stage", "-z", "--", path)
+    return listed.startswith(f"{SUBMODULE} ")
