@@ -22,6 +22,7 @@ from vault_index.journal.journal import open_index as open_journal
 from vault_index.search import query
 from vault_index.store import manifest
 from vault_index.store.lance import LanceTable, Table
+from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
@@ -126,6 +127,28 @@ def test_an_unchanged_text_never_takes_over_a_vector_of_zeros(
     server.fault = ""
     reconcile.at_once(vault, full=False)
     assert vectors(vault)["beer"]
+
+
+def test_a_pass_that_only_adds_vectors_counts_as_a_write() -> None:
+    assert Stats(unchanged=3, embedded=1).wrote  # so a watcher opens the tables again
+
+
+def test_a_broken_lesson_that_lacks_vectors_is_not_tried_until_it_is_corrected(
+    vault: Vault, server: OllamaServer
+) -> None:
+    server.fault = "broken"
+    brewery = write(vault.lessons_dir / "brewery.md", NEW)
+    reconcile.sync(vault)
+    server.fault = ""
+    brewery.write_text(f"{NEW[:10]}\ttitle: [\n{NEW[10:]}")
+    reconcile.sync(vault)
+    server.inputs.clear()
+    assert reconcile.sync(vault).lacking == 0
+    assert server.inputs == []
+    brewery.write_text(NEW)
+    reconcile.sync(vault)
+    assert all(vectors(vault).values())
+    assert len(vectors(vault)) == 3
 
 
 @pytest.mark.parametrize(

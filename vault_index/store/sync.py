@@ -88,7 +88,7 @@ class Stats:
     @property
     def wrote(self) -> bool:
         some = self.added or self.changed or self.moved or self.removed or self.refiled
-        return bool(some or self.rebuilt or self.skills is not None)
+        return bool(some or self.embedded or self.rebuilt or self.skills is not None)
 
     def __str__(self) -> str:
         names = ("added", "changed", "moved", "removed", "unchanged", "pending")
@@ -148,8 +148,13 @@ class Owner(Protocol):
 
 
 def lacking(known: Manifest) -> int:
-    """Count the files that wait for vectors."""
-    return sum(entry.lacks and entry.hash not in manifest.UNKNOWN for entry in known.files.values())
+    """Count the files that wait for vectors; a broken one waits for its author."""
+    return sum(
+        entry.lacks
+        and entry.hash not in manifest.UNKNOWN
+        and not (entry.problem and entry.owns_id)  # a file whose id is taken has rows
+        for entry in known.files.values()
+    )
 
 
 T = TypeVar("T")
