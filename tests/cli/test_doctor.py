@@ -225,7 +225,7 @@ def test_beside_hooks_of_others_the_line_to_add_and_its_file_are_named(
 
 def install(vault: Vault, *words: str, env: dict[str, str] | None = None) -> list[str]:
     said = run("lessons", "install", "claude", *words, cwd=vault.root, env=env).err
-    expected = ("sessions are not recorded", "your agent proposes")
+    expected = ("sessions are not recorded", "your agent proposes", "a command for your agent")
     return [line for line in said.splitlines() if not any(each in line for each in expected)]
 
 

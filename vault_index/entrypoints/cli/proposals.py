@@ -137,6 +137,7 @@ def _addends(answer: Learned) -> None:
 @options.flag("--show", "With --dry-run: print the very text.")
 @click.option(
     "--most",
+    "-n",
     type=click.IntRange(1, MAX_TENDED),
     default=MAX_TENDED,
     metavar="N",
