@@ -48,6 +48,7 @@ IGNORED = f".*{TEMPORARY}"
 # by a process of another machine or container, which nobody can ask for here
 _LEFT_SECONDS = 86_400
 _OWNER = re.compile(rf"\..+\.([0-9a-f]{{8}})-([0-9]{{1,9}})-\w+{re.escape(TEMPORARY)}")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC
 _UMASK = _thread.allocate_lock()  # or the second of two threads reads what the first one set
 
 
@@ -194,27 +195,72 @@ def refuse_other_repository(folder: Path, top: Path) -> None:
             )
 
 
+@contextmanager
+def _holding(file: Path, within: Path, *, make: bool = False) -> Iterator[int]:
+    """Hold the folder of a file open, and return its descriptor: nobody can put another in its place.
+
+    It is reached from `within` over no link. With `make` folders that are missing are made. Raises
+    LinkError, ChangedError if the folder is gone, and OSError.
+    """
+    folder = file.parent
+    below = folder.relative_to(within).parts if folder.is_relative_to(within) else ()
+    place = within if folder.is_relative_to(within) else folder
+    if make:
+        place.mkdir(parents=True, exist_ok=True)
+    try:
+        held = os.open(place, _FOLDER)
+    except FileNotFoundError:
+        raise _changed(file) from None
+    try:
+        for name in below:
+            place /= name
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=held)
+            above, held = held, _open_below(name, held, place, file)
+            os.close(above)
+        yield held
+    finally:
+        os.close(held)
+
+
+def _open_below(name: str, above: int, place: Path, file: Path) -> int:
+    try:
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+    except FileNotFoundError:
+        raise _changed(file) from None
+    except OSError:
+        if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
+            raise LinkError(f"{place} is a link", "use a folder that is not a link") from None
+        raise
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it there: readers see the old or the new, whole.
 
     For files of this program alone: it overwrites whatever is there, and only the user can read it.
     Raises WriteError.
     """
-    with writing(path):
-        new = _write_beside(path, data, 0o600)
-        try:
-            new.replace(path)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
+    with (
+        writing(path),
+        _holding(path, path.parent) as folder,
+        _beside(path, data, 0o600, folder) as new,
+    ):
+        os.replace(new, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def refuse_changed(file: Path, expected: bytes) -> int:
+def refuse_changed(file: Path, expected: bytes) -> None:
+    """Raise ChangedError unless a file is an ordinary one with the expected content."""
+    with _holding(file, file.parent) as folder:
+        _mode_of_unchanged(file, expected, folder)
+
+
+def _mode_of_unchanged(file: Path, expected: bytes, folder: int) -> int:
     """Return the mode of a file. Raises ChangedError unless it is an ordinary file as expected."""
     try:
-        before = file.lstat()
-        same = _content(file) == expected
-        after = file.lstat()
+        before = os.stat(file.name, dir_fd=folder, follow_symlinks=False)
+        same = _content(file, folder) == expected
+        after = os.stat(file.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         raise _changed(file) from None
     if not same or (before.st_ino, before.st_ctime_ns) != (after.st_ino, after.st_ctime_ns):
@@ -227,33 +273,23 @@ def change_file(file: Path, data: bytes, *, expected: bytes, within: Path) -> No
 
     Raises ChangedError, with the file as somebody saved it, if it is not, and WriteError.
     """
-    with writing(file):
-        refuse_links(file.parent, within)
-        mode = refuse_changed(file, expected)
+    with writing(file), _holding(file, within) as folder:
+        mode = _mode_of_unchanged(file, expected, folder)
         if data == expected:
             return
-        new = _write_beside(file, data, mode)
-        try:
-            refuse_changed(file, expected)
-            new.replace(file)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
+        with _beside(file, data, mode, folder) as new:
+            _mode_of_unchanged(file, expected, folder)
+            os.replace(new, file.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def create_file(file: Path, data: bytes, *, within: Path, mode: int = 0o644) -> bool:
     """Write a new file, with the folders above it; False if there is one. Raises WriteError."""
-    with writing(file):
-        refuse_links(file.parent, within)
-        file.parent.mkdir(parents=True, exist_ok=True)
+    with writing(file), _holding(file, within, make=True) as folder:
         with _UMASK:  # the system shows the bits that new files go without only by a change
             mask = os.umask(0o077)
             os.umask(mask)
-        new = _write_beside(file, data, mode & ~mask)
-        try:
-            return _rename(new, file)
-        finally:
-            new.unlink(missing_ok=True)
+        with _beside(file, data, mode & ~mask, folder) as new:
+            return _rename(new, folder, file.name, folder)
 
 
 def move_file(old: Path, new: Path, *, within: Path) -> bool:
@@ -261,28 +297,36 @@ def move_file(old: Path, new: Path, *, within: Path) -> bool:
 
     Raises WriteError.
     """
-    with writing(new):
-        for folder in (old.parent, new.parent):
-            refuse_links(folder, within)
-        new.parent.mkdir(parents=True, exist_ok=True)
-        if not os.path.lexists(old):
+    with (
+        writing(new),
+        _holding(old, within) as source,
+        _holding(new, within, make=True) as target,
+    ):
+        if not _is_there(old.name, source):
             raise _changed(old)
-        return _rename(old, new)
+        return _rename(old.name, source, new.name, target)
 
 
-def _rename(old: Path, new: Path) -> bool:
-    if os.path.lexists(new):
+def _rename(old: str, source: int, new: str, target: int) -> bool:
+    if _is_there(new, target):
         return False
-    old.rename(new)
+    os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)
+    return True
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
     return True
 
 
 def remove_file(file: Path, *, expected: bytes, within: Path) -> None:
     """Delete a file if it still is what was read. Raises ChangedError if it is not, and WriteError."""
-    with writing(file):
-        refuse_links(file.parent, within)
-        refuse_changed(file, expected)
-        file.unlink()
+    with writing(file), _holding(file, within) as folder:
+        _mode_of_unchanged(file, expected, folder)
+        os.unlink(file.name, dir_fd=folder)
 
 
 def remove_empty(folder: Path, top: Path) -> None:
@@ -362,22 +406,23 @@ def put_file(
         raise _changed(file)
 
 
-def _write_beside(file: Path, data: bytes, mode: int) -> Path:
-    """Write a hidden file beside another and return its path."""
-    import tempfile  # 10 ms that a reader need not spend
-
-    # a name may have 255 bytes, of which a character takes up to four
+@contextmanager
+def _beside(file: Path, data: bytes, mode: int, folder: int) -> Iterator[str]:
+    """Write a hidden file beside another, return its name, and remove it unless it was renamed."""
     remove_left_overs(file.parent)
-    prefix = f".{file.name[:40]}.{_machine()}-{os.getpid()}-"
-    handle, name = tempfile.mkstemp(prefix=prefix, suffix=TEMPORARY, dir=file.parent)
+    # a name may have 255 bytes, of which a character takes up to four
+    random = os.urandom(4).hex()
+    name = f".{file.name[:40]}.{_machine()}-{os.getpid()}-{random}{TEMPORARY}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(handle, "wb") as new:
             new.write(data)
             os.fchmod(new.fileno(), mode)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Path(name)
+        yield name
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
 
 
 def remove_left_overs(folder: Path) -> None:
@@ -420,9 +465,9 @@ def _machine() -> str:
     return f"{binascii.crc32(f'{os.uname().nodename} {space}'.encode()):08x}"
 
 
-def _content(file: Path, limit: int = -1) -> bytes | None:
+def _content(file: Path, folder: int) -> bytes | None:
     try:
-        return index_files.read(file, limit)
+        return index_files.read(file.name, folder=folder)
     except OSError:
         return None
 

@@ -112,12 +112,19 @@ def mark(folder: str, key: bytes) -> bytes:
     return hashlib.blake2b(checkout, key=key.strip(), digest_size=32).hexdigest().encode()
 
 
-def read(path: str | os.PathLike[str], limit: int = -1, *, follow: bool = False) -> bytes:
+def read(
+    path: str | os.PathLike[str],
+    limit: int = -1,
+    *,
+    follow: bool = False,
+    folder: int | None = None,
+) -> bytes:
     """Return the beginning of an ordinary file; with `follow` also of the one that a link leads to.
 
-    Raises OSError: for anything else it is no ordinary file, and is not waited for.
+    `folder` is the descriptor of the folder in which a name is looked up. Raises OSError: for anything
+    else it is no ordinary file, and is not waited for.
     """
-    handle = open_plain(path, follow=follow)
+    handle = open_plain(path, follow=follow, folder=folder)
     try:
         with open(handle, "rb", closefd=False) as opened:
             return opened.read(limit)
@@ -125,12 +132,14 @@ def read(path: str | os.PathLike[str], limit: int = -1, *, follow: bool = False)
         os.close(handle)
 
 
-def open_plain(path: str | os.PathLike[str], *, follow: bool = False) -> int:
+def open_plain(
+    path: str | os.PathLike[str], *, follow: bool = False, folder: int | None = None
+) -> int:
     """Open an ordinary file for reading, as `read` does, and return its descriptor. Raises OSError."""
     # before it is opened: that alone can rewind a tape; a pipe without O_NONBLOCK waits for a writer
-    _refuse_special(path, os.stat(path, follow_symlinks=follow))
+    _refuse_special(path, os.stat(path, dir_fd=folder, follow_symlinks=follow))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    handle = os.open(path, flags)
+    handle = os.open(path, flags, dir_fd=folder)
     try:
         _refuse_special(path, os.fstat(handle))
     except OSError:
