@@ -111,15 +111,15 @@ def test_a_failure_in_the_middle_undoes_what_was_done(
     vault = make_vault({f"a/{n}.md": f"---\ncategories: [a]\n---\n{n}\n" for n in range(4)})
     before = tree_of(vault)
     planned = plan(vault, "a", "b")
-    rename, calls = Path.rename, []
+    rename, calls = os.rename, []
 
-    def full(old: Path, new: Path) -> Path:
+    def full(old: str, new: str, **folders: int) -> None:
         calls.append(new)
         if len(calls) == 3:
             raise OSError(28, "No space left on device")
-        return rename(old, new)
+        rename(old, new, **folders)
 
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(os, "rename", full)
     with pytest.raises(WriteError, match="No space left"):
         apply(vault, planned)
     assert tree_of(vault) == before
@@ -144,7 +144,7 @@ import os, signal, sys
 from pathlib import Path
 from vault_index import files
 
-Path.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
+os.replace = lambda *names, **folders: os.kill(os.getpid(), signal.SIGKILL)
 place = Path(sys.argv[1])
 files.change_file(place, b"new", expected=place.read_bytes(), within=place.parent)
 """
