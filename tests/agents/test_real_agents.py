@@ -246,7 +246,7 @@ def test_codex_proposes_what_its_session_taught(
             apis.commands.append(command)
             typed = [{"type": "text", "text": prompt}]
             call("turn/start", until="turn/completed", threadId=thread, input=typed)
-    assert "Call `propose` of the MCP server `lessons` once" in asked(apis, "use $lessons-learn")
+    assert "Call `propose` of the MCP server `lessons`" in asked(apis, "use $lessons-learn")
     listed = run("lessons", "review", "--json", cwd=team.root).json
     cards = {each["title"]: (each["quotes"], each["fires_on_error"]) for each in listed}
     never, success = (each["title"] for each in ENTRIES)
