@@ -185,6 +185,30 @@ def test_a_lesson_is_picked_at_a_terminal(team: Vault) -> None:
     )
 
 
+QUESTION = "what a colleague types who needs it"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("typed", [(), ("why does it hang",), ("why does it hang", "no answer")])
+def test_a_new_lesson_is_asked_for_two_prompts(
+    team: Vault, tmp_path: Path, typed: tuple[str, ...]
+) -> None:
+    """Issue 57, section 1; an empty line ends it, and in a pipe nothing is asked."""
+    editor = write(tmp_path / "editor", '#!/bin/sh\necho "Wait." >> "$1"\n')
+    editor.chmod(0o755)
+    env = {"EDITOR": str(editor), "VISUAL": ""}
+    lines = zip((QUESTION, "another:"), (*typed, ""), strict=False)
+    answers = [(question, f"{line}\n") for question, line in lines]
+    words = ("lessons", "new", "Wait for it", "-c", "devops/docker")
+    code, shown = at_terminal(*words, cwd=team.root, typed=answers, env=env)
+    assert code == 0, shown
+    made = (team.lessons_dir / "devops/docker/wait-for-it.md").read_text()
+    assert [line for line in typed if line in made] == list(typed)
+    assert ("prompts:" in made) == bool(typed)
+    piped = run("lessons", "new", "In a pipe", "-c", "devops", cwd=team.root, env=env)
+    assert "colleague" not in piped.out + piped.err
+
+
 @pytest.mark.slow
 def test_a_refused_text_stays_for_a_second_try(team: Vault, tmp_path: Path) -> None:
     key = "AKIA" + "IOSFODNN7" + "ABCDEFG"
@@ -192,9 +216,11 @@ def test_a_refused_text_stays_for_a_second_try(team: Vault, tmp_path: Path) -> N
     editor.write_text(f'#!/bin/sh\necho "Use {key} and wait." >> "$1"\n')
     editor.chmod(0o755)
     words = ("lessons", "new", "Wait for it", "-c", "devops/docker")
-    code, shown = at_terminal(*words, cwd=team.root, env={"EDITOR": str(editor)})
+    typed = [(QUESTION, "the container is too early\n"), ("another:", "\n")]
+    code, shown = at_terminal(*words, cwd=team.root, typed=typed, env={"EDITOR": str(editor)})
     assert code == 1
     plain = " ".join(shown.split())
+    assert "--prompts 'the container is too early' -c devops/docker" in plain
     draft = Path(plain.rpartition("-c devops/docker ")[2].strip())
     assert draft.read_text() == f"Use {key} and wait.\n"
     assert draft.stat().st_mode & 0o777 == 0o600

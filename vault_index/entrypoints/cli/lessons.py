@@ -130,6 +130,7 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
         is_number = typed.isdecimal() and 1 <= int(typed) <= len(counts)
         categories = (counts[int(typed) - 1] if is_number else typed,) if typed else ()
     add.refuse_existing(vault, add.place_of(vault, b"-", title=title, categories=categories))
+    head["prompts"] = head["prompts"] or _typed_prompts()
     text = asking.edit_text(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
     if not text:
@@ -142,8 +143,24 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
         ) as draft:
             draft.write(f"{text}\n")
         filed = "".join(f" -c {shlex.quote(each)}" for each in categories)
-        command = f"lessons add --title {shlex.quote(title)}{filed} {draft.name}"
+        answered = "".join(f" --prompts {shlex.quote(each)}" for each in head["prompts"])
+        command = f"lessons add --title {shlex.quote(title)}{answered}{filed} {draft.name}"
         raise VaultError(error.message, f"correct {draft.name}, then: {command}") from None
+
+
+def _typed_prompts() -> tuple[str, ...]:
+    """Ask at a terminal for two prompts that a lesson answers; an empty line ends it."""
+    prompts: list[str] = []
+    questions = (
+        "what a colleague types who needs it, in other words than the title (Enter: nothing):",
+        "another:",
+    )
+    for question in questions if asking.is_typed() else ():
+        typed = output.ask(question).strip()
+        if not typed:
+            break
+        prompts.append(typed)
+    return tuple(prompts)
 
 
 @options.command("move", "lessons move staging-deploys-need-the-vpn devops/releases")
