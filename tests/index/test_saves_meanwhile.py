@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,17 +44,17 @@ def when_writing(monkeypatch: pytest.MonkeyPatch) -> Hook:
     """Run something, once, when a temporary file for a name is made."""
 
     def hook(name: str, action: Callable[[], object]) -> None:
-        make = tempfile.mkstemp
+        make = os.open
         done: list[bool] = []
 
-        def watched(*args: Any, **kwargs: Any) -> tuple[int, str]:
-            made = make(*args, **kwargs)
-            if name in Path(made[1]).name and not done:
+        def watched(path: Any, *args: Any, **kwargs: Any) -> int:
+            made = make(path, *args, **kwargs)
+            if name in str(path) and str(path).endswith(files.TEMPORARY) and not done:
                 done.append(True)
                 action()
             return made
 
-        monkeypatch.setattr(tempfile, "mkstemp", watched)
+        monkeypatch.setattr(os, "open", watched)
 
     return hook
 
@@ -194,17 +193,16 @@ def test_after_a_kill_at_any_step_of_mv_running_it_again_completes_it(
     write(vault.lessons_dir / "a/picture.png", b"\x89PNG")
     states: list[Path] = []
     for name in ("rename", "replace"):
-        call = getattr(Path, name)
+        call = getattr(os, name)
 
-        def kept(old: Path, new: Path, call: Any = call) -> Path:
+        def kept(old: Any, new: Any, *, call: Any = call, **folders: int) -> None:
             for _ in range(2):  # before the step, and after it
                 states.append(tmp_path / f"state{len(states)}")
                 shutil.copytree(vault.root, states[-1])
                 if len(states) % 2:
-                    done: Path = call(old, new)
-            return done
+                    call(old, new, **folders)
 
-        monkeypatch.setattr(Path, name, kept)
+        monkeypatch.setattr(os, name, kept)
     categories.apply(vault, categories.plan(vault, "a", "b"))
     monkeypatch.undo()
     wanted = tree_of(vault.lessons_dir)

@@ -39,9 +39,9 @@ def material_of(vault: Vault, folder: Path) -> tuple[Material, list[Entry]]:
     """
     notes = [*_notes(vault, folder)]
     if not notes:
-        places = ", ".join(map(str, _places(vault, folder)))
+        place = _places(vault, folder)[0]
         raise VaultError(
-            f"no notes of an agent in {places:.300}", "run it in the folder where your agent works"
+            f"no notes of an agent in {place}", "run it in the folder where your agent works"
         )
     last = max(file.stat().st_mtime for file, _ in notes)
     project = gather.project_of(vault, folder)
