@@ -215,7 +215,7 @@ def test_a_lesson_is_written_in_an_editor_from_a_title_and_a_category(
 ) -> None:
     editor = program(tmp_path, "editor", 'echo "Set VPN=1 in the job." >> "$1"')
     env = {"VISUAL": str(editor), "EDITOR": str(editor)}
-    typed = [("itle", "Staging needs the VPN\n"), ("ategor", "1\n")]
+    typed = [("itle", "Staging needs the VPN\n"), ("ategor", "1\n"), ("colleague", "\n")]
     assert at_terminal("lessons", *words, cwd=team.root, env=env, typed=typed)[0] == 0
     (file,) = team.lessons_dir.rglob("staging-needs-the-vpn.md")
     assert file.parent.name == "ops"
