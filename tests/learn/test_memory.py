@@ -1,4 +1,4 @@
-"""What an agent noted for itself becomes proposals, when a person asks: issue 58, row 10."""
+"""Notes of an agent for itself become proposals, when a person asks: issue 58, row 10."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import api, client
 from vault_index.api.proposal import Card
+from vault_index.learn import memory
+from vault_index.lesson.passages import text_of
 from vault_index.vault import Vault, open_vault
 
 NOTES = [
@@ -46,6 +48,11 @@ def notes(team: Vault, own_world: Path, *texts: str) -> None:
         write(folder / f"note_{number}.md", f"{head}{text}\n")
 
 
+BOMB = "\n".join(
+    ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
+)
+
+
 def cards(team: Vault) -> list[Card]:
     return [*client.ask(str(team.root), api.proposal.cards())]
 
@@ -77,6 +84,16 @@ def test_hostile_notes_are_held(team: Vault, own_world: Path) -> None:
     warned = [each for each in cards(team) if ORDER in each.text]
     assert [each.findings[0]["level"] for each in warned] == ["warning"]
     assert not any("ghp_" in each.source for each in cards(team))
+
+
+def test_a_head_that_is_costly_to_read_is_text(team: Vault, own_world: Path) -> None:
+    """Names within names: a title of eleven levels has 30 billion letters."""
+    notes(team, own_world, NOTES[0])
+    (file,) = own_world.rglob("note_0.md")
+    write(file, f"---\n{BOMB}\ntitle: *a11\n---\n{NOTES[0]}\n")
+    _, (entry,) = memory.material_of(team, team.root)
+    assert NOTES[0] in text_of(entry.parts)
+    assert len(entry.title) < 200
 
 
 def test_without_notes_it_says_where_it_looked(team: Vault, own_world: Path) -> None:

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-import frontmatter
+from typing import Any
 
 from vault_index import git
 from vault_index.check.redact import redact
-from vault_index.errors import VaultError
+from vault_index.errors import LessonError, VaultError
 from vault_index.files import read_if_any
 from vault_index.learn import gate, gather
 from vault_index.learn.material import MEMORY, Entry, Material
+from vault_index.lesson.file import LessonFile
+from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.passages import Parts
 from vault_index.text import blocks
 from vault_index.transcripts import reading
@@ -69,15 +71,15 @@ def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _entry(file: Path, text: str) -> Entry:
-    try:
-        note = frontmatter.loads(text)
-        values, body = note.metadata, note.content.strip()
-    except Exception:  # noqa: BLE001  # whatever YAML makes of it: then it is text
-        values, body = {}, text.strip()
+    values: dict[Any, Any] = {}
+    body = text.strip()
+    with suppress(LessonError):  # a head that is not YAML, or too costly to read, is text
+        note = LessonFile.of_text(body, file.name)
+        values, body = metadata_of(note), note.text(note.body).strip()
     heading = _HEADING.match(body)
     body = body[heading.end() :].strip() if heading else body
     first, _, rest = body.partition("\n\n")
-    named = [str(values.get(name) or "") for name in _NAMES]
+    named = [value if isinstance(value := values.get(name), str) else "" for name in _NAMES]
     named = [*named[:1], heading[1] if heading else "", *named[1:], *blocks.split(first)]
     background = (("note", f"{file.parent.parent.name}/memory/{file.name}"),)
     entry = Entry(_TYPE, _title(named), Parts(first, rest.strip()), background=background)
