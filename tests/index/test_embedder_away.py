@@ -30,6 +30,12 @@ pytestmark = pytest.mark.slow
 NEW = lesson_text("Brewery", "Drain the queue of the brewery before noon.")
 
 
+def save_while_away(vault: Vault, server: OllamaServer) -> None:
+    server.fault = "broken"
+    write(vault.lessons_dir / "brewery.md", NEW)
+    reconcile.sync(vault)
+
+
 @pytest.fixture
 def server() -> Iterator[OllamaServer]:
     with OllamaServer() as serving:
@@ -105,9 +111,7 @@ def test_a_watcher_completes_what_lacks_vectors_without_a_command(
 def test_a_change_of_a_lesson_that_lacks_vectors_keeps_what_it_has(
     vault: Vault, server: OllamaServer
 ) -> None:
-    server.fault = "broken"
-    write(vault.lessons_dir / "brewery.md", NEW)
-    reconcile.sync(vault)
+    save_while_away(vault, server)
     write(vault.lessons_dir / "brewery.md", NEW.replace("noon", "midnight"))
     write(vault.lessons_dir / "heap.md", lesson_text("Node heap", "Lower the heap of the build."))
     assert reconcile.sync(vault).lacking == 2
@@ -120,9 +124,7 @@ def test_a_change_of_a_lesson_that_lacks_vectors_keeps_what_it_has(
 def test_an_unchanged_text_never_takes_over_a_vector_of_zeros(
     vault: Vault, server: OllamaServer
 ) -> None:
-    server.fault = "broken"
-    write(vault.lessons_dir / "brewery.md", NEW)
-    reconcile.sync(vault)
+    save_while_away(vault, server)
     (vault.lessons_dir / "brewery.md").rename(vault.lessons_dir / "beer.md")
     server.fault = ""
     reconcile.at_once(vault, full=False)

@@ -11,7 +11,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from vault_index import features
@@ -33,10 +32,10 @@ from vault_index.store.sync import (
     Progress,
     Source,
     Stats,
-    Vectors,
     Work,
     Writer,
     lacking,
+    vectors_from,
 )
 from vault_index.vault import Vault
 
@@ -184,10 +183,7 @@ class Lessons(Source[Diff, Stats]):
         before, embedder = sources.manifest, self.vault.embedder
         if read.changed or removed:  # until all are in, git is to be asked about all
             before = replace(before, head="", derived={})
-        make = partial(self._embed, embedder) if embedder else None
-        vectors: Vectors | None = partial(cache.get_or_make, make) if make else None
-        if isinstance(embedder, Away):
-            vectors = cache.known_of
+        vectors = vectors_from(cache, embedder, self._embed)
         at_once = max(
             BATCH_PASSAGES, len(read.changed) // BATCHES
         )  # each writes all of the manifest

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from vault_index import state
@@ -32,10 +31,10 @@ from vault_index.store.sync import (
     Progress,
     Source,
     Stats,
-    Vectors,
     Work,
     Writer,
     lacking,
+    vectors_from,
 )
 from vault_index.text.words import apart
 
@@ -320,11 +319,7 @@ class Sessions(Source[Changes, JournalStats]):
         """Write the rows of sessions that differ, a commit a batch; the caller holds the lock."""
         table = Table(work.index, work.manifest.dimension, JOURNAL)
         cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
-        vectors: Vectors | None = (
-            partial(cache.get_or_make, embedder.embed_documents) if embedder else None
-        )
-        if isinstance(embedder, Away):
-            vectors = cache.known_of
+        vectors = vectors_from(cache, embedder, lambda own, texts: own.embed_documents(texts))
         size = BATCH_ROWS if embedder else WORDS_ROWS
         writer = Writer(table, vectors, size, vectors_in=self.vectors_in)
         known, due = work.manifest.files, work.changes.written

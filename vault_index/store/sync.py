@@ -35,6 +35,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -145,6 +146,38 @@ class Owner(Protocol):
     @property
     def config(self) -> Config:
         """The settings."""
+
+
+class Cache(Protocol):
+    """Vectors that are kept by the content they are of."""
+
+    def known_of(
+        self, contents: Mapping[str, Any], known: Mapping[str, np.ndarray]
+    ) -> Mapping[str, np.ndarray]:
+        """Return the vectors of contents that are known or kept."""
+
+    def get_or_make(
+        self,
+        make: Callable[[list[Any]], Any],
+        contents: Mapping[str, Any],
+        known: Mapping[str, np.ndarray],
+    ) -> Mapping[str, np.ndarray]:
+        """Return the vectors of all contents."""
+
+
+E = TypeVar("E", bound=Embedding)
+
+
+def vectors_from(cache: Cache, embedder: E | None, make: Callable[[E, Any], Any]) -> Vectors | None:
+    """Return the function that gives rows their vectors; None without an embedder.
+
+    The embedder makes those that are not kept; one that is away makes none.
+    """
+    if embedder is None:
+        return None
+    if isinstance(embedder, Away):
+        return cache.known_of
+    return partial(cache.get_or_make, partial(make, embedder))
 
 
 def lacking(known: Manifest) -> int:
