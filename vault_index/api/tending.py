@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, question
-from vault_index.errors import GitError, VaultError
+from vault_index.errors import VaultError
 
 if TYPE_CHECKING:
     from vault_index.learn.tend import Tended, Untended
@@ -63,11 +63,13 @@ def accept(vault: Vault, caller: Caller, batch: str, commit: bool = False) -> Ac
 
     A lesson that was changed meanwhile keeps its proposal. Raises VaultError for no such batch.
     """
+    from vault_index.proposals.accept import commit_batch, refuse_uncommitted
+
     waiting = caller.ask(api.proposal.select(batch=batch)) if batch else ()
     if not waiting:
         raise VaultError(f"no batch {batch!r:.80} waits", "see `lessons review list`")
     if commit:
-        _refuse_uncommitted(vault)
+        refuse_uncommitted(vault)
     paths, left = list[str](), dict[str, str]()
     for done, each in enumerate(waiting):
         caller.progress("accepting", done, len(waiting))
@@ -78,31 +80,5 @@ def accept(vault: Vault, caller: Caller, batch: str, commit: bool = False) -> Ac
         else:
             paths.append(accepted.path)
     if commit and paths:
-        _commit(vault, paths)
+        commit_batch(vault, paths)
     return AcceptedBatch(tuple(dict.fromkeys(paths)), left)
-
-
-def _refuse_uncommitted(vault: Vault) -> None:
-    from vault_index import git
-
-    if git.worktree(vault.lessons_dir) is None:
-        raise VaultError(
-            "the vault is in no git repository", "run `git init`, or accept it without --commit"
-        )
-    status = ("status", "--porcelain", "--untracked-files=all", "--", vault.lessons_dir.name)
-    if git.command(vault.root, "--literal-pathspecs", *status):
-        why = "there are changes of lessons that are not committed"
-        raise VaultError(why, "commit those first, or accept without --commit")
-
-
-def _commit(vault: Vault, paths: Sequence[str]) -> None:
-    from vault_index import git
-    from vault_index.text.words import count
-
-    subject = f"Add prompts to {count(len(paths), 'lesson')}"
-    words = ("--literal-pathspecs", "commit", "--quiet", "-m", subject, "--", *paths)
-    try:
-        git.command(vault.root, *words)
-    except GitError as error:
-        hint = "the files are written: commit them with `git commit`"
-        raise GitError(f"not committed: {error.message}", f"use git: {hint}") from None

@@ -27,6 +27,7 @@ from vault_index.lesson.parse import anchor_of, parse_file
 from vault_index.proposals import draft, store
 from vault_index.recall import anchors
 from vault_index.store import ownership
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
@@ -67,10 +68,8 @@ def write_lesson(
     Raises ChangedError if the lesson is not what the proposal was made from or not what was seen,
     and VaultError, also from `add.write` and `update.write`.
     """
-    if commit and git.worktree(vault.lessons_dir) is None:
-        raise VaultError(
-            "the vault is in no git repository", "run `git init`, or accept it without --commit"
-        )
+    if commit:
+        _refuse_no_repository(vault)
     with store.hold(vault) as folder:
         id = store.find_id(folder, name)
         data = store.read(folder, id)
@@ -197,13 +196,41 @@ def _before_writing(
     return first
 
 
-def _commit(vault: Vault, inside: str, data: bytes, subject: str, proposal: Proposal) -> None:
-    if git.contents(vault.root, {inside: ("HEAD", inside)}).get(inside) == data:
-        return  # by an acceptance that was ended before it wrote it
+def _refuse_no_repository(vault: Vault) -> None:
+    if git.worktree(vault.lessons_dir) is None:
+        raise VaultError(
+            "the vault is in no git repository", "run `git init`, or accept it without --commit"
+        )
+
+
+def _refuse_changes(vault: Vault, inside: str) -> None:
     status = ("status", "--porcelain", "--untracked-files=all", "--", inside)
     if git.command(vault.root, "--literal-pathspecs", *status):
         hint = "commit those first, or decide without --commit"
         raise VaultError(f"{inside} has changes that are not committed", hint)
+
+
+def refuse_uncommitted(vault: Vault) -> None:
+    """Raise VaultError unless all lessons are committed, so that a commit holds a batch alone."""
+    _refuse_no_repository(vault)
+    _refuse_changes(vault, vault.lessons_dir.name)
+
+
+def commit_batch(vault: Vault, paths: Sequence[str]) -> None:
+    """Commit the files of lessons that got prompts, from the vault's root. Raises GitError."""
+    subject = f"Add prompts to {count(len(paths), 'lesson')}"
+    options = ("--literal-pathspecs", "commit", "--quiet", "-m", subject)
+    try:
+        git.command(vault.root, *options, "--", *paths)
+    except GitError as error:
+        hint = "the files are written: commit them with `git commit`"
+        raise GitError(f"not committed: {error.message}", hint) from None
+
+
+def _commit(vault: Vault, inside: str, data: bytes, subject: str, proposal: Proposal) -> None:
+    if git.contents(vault.root, {inside: ("HEAD", inside)}).get(inside) == data:
+        return  # by an acceptance that was ended before it wrote it
+    _refuse_changes(vault, inside)
     try:
         message = ["-m", subject, *(["-m", TRAILER] if proposal.session else [])]
         git.commit_file(vault.root, inside, data, message)
