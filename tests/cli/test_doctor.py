@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.support.commands import BIN, Ran, run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import copy_of, full_text_vault
 from vault_index.entrypoints import agents, doctor
+from vault_index.hotpath import log
 from vault_index.share import git_hooks
 from vault_index.vault import Vault, open_vault
 
@@ -227,6 +229,15 @@ def install(vault: Vault, *words: str, env: dict[str, str] | None = None) -> lis
     said = run("lessons", "install", "claude", *words, cwd=vault.root, env=env).err
     expected = ("sessions are not recorded", "your agent proposes", "a command for your agent")
     return [line for line in said.splitlines() if not any(each in line for each in expected)]
+
+
+def test_a_prompt_before_the_index_is_no_failure_of_a_hook(team: Vault) -> None:
+    event: dict[str, object] = {"cwd": str(team.root), "vault": str(team.root)}
+    log.log(event, log.NO_INDEX, time.monotonic())
+    assert troubles() == []
+    log.log(event, "the disk is on fire", time.monotonic())
+    (one,) = doctor.examine(None)
+    assert "hooks failed 1 time in the last 24 hours: the disk is on fire" in one.what
 
 
 def test_install_says_that_the_other_settings_have_the_hooks(team: Vault) -> None:

@@ -20,7 +20,7 @@ from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import Agent
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
-from vault_index.hotpath.log import HOOK_LOG
+from vault_index.hotpath.log import HOOK_LOG, NO_INDEX
 from vault_index.lesson.file import hash_of_file
 from vault_index.recall import words
 from vault_index.recall.silence import OTHER_LANGUAGE
@@ -247,7 +247,8 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         is_off = agents.CLAUDE.read(place)[1].get("disableAllHooks") is True
         if is_off and claude.runs_hooks(place):
             yield Trouble("hooks", f'{place}: "disableAllHooks" is true', to_edit(place))
-    failed = injections.complaints_of(vault.root, vault.config.home, DAY_SECONDS)
+    complaints = injections.complaints_of(vault.root, vault.config.home, DAY_SECONDS)
+    failed = [each for each in complaints if each["message"] != NO_INDEX]
     if failed:
         times = count(len(failed), "time")
         what = f"hooks failed {times} in the last 24 hours: {failed[-1]['message']}"

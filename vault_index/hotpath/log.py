@@ -10,6 +10,7 @@ MAX_BYTES = 256 * 1024
 MAX_MESSAGE_CHARS = 500
 MAX_SESSION_CHARS = 80  # of the id of a session in a record
 HOOK_LOG = "hook.log"
+NO_INDEX = "the index is not built yet"  # no failure: the files were searched
 ASKED = ("UserPromptSubmit", "SessionStart")  # the events that lessons are searched for
 
 

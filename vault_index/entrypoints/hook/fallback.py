@@ -20,7 +20,6 @@ from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
-NO_INDEX = "the index is not built yet"
 BUSY_SECONDS = 0.4  # to wait for another process: it indexes the few files of a pull in that time
 
 
@@ -37,7 +36,7 @@ def answer(
         vault = open_vault(root)
     except NoVaultError:  # removed a moment ago
         return None
-    why, asked = NO_INDEX, Event.of(event)
+    why, asked = log.NO_INDEX, Event.of(event)
     try:
         has_index = manifest.current(vault.index_dir) is not None
         if may_start and vault.config.watch.autostart:
