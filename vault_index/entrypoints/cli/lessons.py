@@ -133,8 +133,9 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
     head["prompts"] = head["prompts"] or _typed_prompts()
     text = asking.edit_text(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
+    answered = "".join(f" --prompts {shlex.quote(each)}" for each in head["prompts"])
     if not text:
-        raise VaultError("nothing was written", f"lessons new {shlex.quote(title)}")
+        raise VaultError("nothing was written", f"lessons new {shlex.quote(title)}{answered}")
     try:
         _write(text.encode(), as_json, title=title, categories=categories, **head)
     except VaultError as error:
@@ -143,7 +144,6 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
         ) as draft:
             draft.write(f"{text}\n")
         filed = "".join(f" -c {shlex.quote(each)}" for each in categories)
-        answered = "".join(f" --prompts {shlex.quote(each)}" for each in head["prompts"])
         command = f"lessons add --title {shlex.quote(title)}{answered}{filed} {draft.name}"
         raise VaultError(error.message, f"correct {draft.name}, then: {command}") from None
 
