@@ -10,7 +10,7 @@ PROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 
 def main() -> None:
-    """Read the dependencies, and those of the extras that the arguments name."""
+    """Print the lowest version of each dependency, also of the extras named as arguments."""
     project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     listed = [*project["dependencies"], *(each for name in sys.argv[1:] for each in extras[name])]

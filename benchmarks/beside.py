@@ -48,7 +48,7 @@ LIVES, STOPPED, KILLED = "a watcher that lives", "stopped", "killed"
 
 @dataclass
 class Run:
-    """The measurements of a run. Times are in milliseconds; words are those of saved lessons."""
+    """The measurements of a run. Times are in milliseconds. `words` are of saved lessons."""
 
     hooks: list[float] = field(default_factory=list)
     searches: list[float] = field(default_factory=list)

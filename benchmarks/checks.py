@@ -3,10 +3,10 @@
     python -m benchmarks.checks
 
 Sentences of operations were written by two authors before either had read a rule. Of the first 200
-(`operations.txt`) 17 were refused then; the last two, with a header's id and a field's name, were mended
-since. Of the second 200 none was refused, and no rule was made after them. The other texts are of
-../shared: secrets, orders to an agent and harmless notes, all written before any rule was read
-(`cases/corpora`), and 1,870 real notes (`eval`).
+(`operations.txt`) 17 were refused then. The rules for the last two, a header's id and a field's name,
+were changed since. Of the second 200 none was refused, and no rule was made after them. The other
+texts are of ../shared: secrets, orders to an agent and harmless notes, all written before any rule was
+read (`cases/corpora`), and 1,870 real notes (`eval`).
 The scorer stays while, without it, the orders that are reported or held back fall by more than 3 points.
 When that was decided, before patterns were made of what it missed, it was 28 and 27 of 31 orders with the
 scorer, 26 and 22 without it; real notes held back went from 1 to 5. Decoders of rot13 and leet found no

@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--half", action="store_true")
     parser.add_argument("--lessons", nargs="*", type=int, default=[])
     parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2, 3])
-    parser.add_argument("--prompts", action="store_true", help="with those of prompts.jsonl")
+    parser.add_argument("--prompts", action="store_true", help="with prompts.jsonl")
     parser.add_argument("--kinds", default="", help="only kinds of prompts that begin like this")
     options = parser.parse_args()
     heads = " ".join(f"{head:>11}" for head in ("right", "on subject", "foreign", "near"))

@@ -200,7 +200,7 @@ def test_codex_hears_of_the_vault_whenever_a_context_begins(
         first = thread("startup")
         assert hears(first, "print the log") == 1
         call("thread/compact/start", until="turn/completed", threadId=first)
-        assert hears(first, "print the next log") == 1  # the line of before is gone
+        assert hears(first, "print the next log") == 1  # the earlier line is gone
         cleared = thread("clear")  # as `/clear` does
         assert hears(cleared, "print another log") == 1
         apis.subagents.append(task)

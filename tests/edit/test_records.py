@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,9 +56,9 @@ def records(vault: Vault) -> Path:
     return folder
 
 
-def brought_in(vault: Vault, source: Path, **how: object) -> dict[str, str]:
+def brought_in(vault: Vault, source: Path, **how: Any) -> dict[str, str]:
     """Import, and return what was written or updated."""
-    planned = import_lessons.plan(vault, source, **how)  # type: ignore[arg-type]
+    planned = import_lessons.plan(vault, source, **how)
     assert planned.problems == ()
     import_lessons.apply(vault, planned)
     reconcile.sync(vault)

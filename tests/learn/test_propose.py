@@ -208,7 +208,7 @@ def test_status_counts_lessons_that_were_not_found(team: Vault, own_world: Path)
     run_command("lessons", "review", "accept", made.id, "-c", "login", cwd=team.root)
     client.ask(str(team.root), api.state.index())
     later = Conversation(team.root, "again")
-    said = "the query string is lost at the login again, build the address of after_login() anew"
+    said = "the query string is lost at the login again, build the address of after_login() again"
     later.asks(said).says("nginx drops it.")
     (again,) = propose(team, entry(quotes=[said])).proposals
     assert again.changes == "login/after_login-must-pass-the-query-string-on"

@@ -1,4 +1,4 @@
-"""What an agent sees of a lesson: the part that its prompt asks for, and where the rest is."""
+"""An agent sees the part of a lesson that its prompt asks for, and where the rest is."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_without_a_name_chown_gets_the_number(team: Vault, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root can give a folder away; see the test above"
+    os.geteuid() != 0, reason="only root may change an owner; others run the test above"
 )
 def test_hooks_are_silent_at_an_index_that_was_given_away(team: Vault, own_world: Path) -> None:
     for path in (team.index_dir, *team.index_dir.rglob("*")):

@@ -144,7 +144,7 @@ shop/cart.py:3: error: Incompatible return value type (got "int", expected "str"
 Found 1 error in 1 file (checked 1 source file)"""
 ESLINT = """Exit code 1
 
-/work/web/cart.mjs
+/srv/web/cart.mjs
   1:7   error    'total' is assigned a value but never used  no-unused-vars
 
 \u2716 1 problem (1 error, 0 warnings)
@@ -216,12 +216,12 @@ JS = """const fs = require('fs')
 if (!fs.existsSync('config.json')) throw new Error('the config must not be missing: not found')
 module.exports = undefinedThing.x
 """
-NODE = """/work/web/load.js:3
+NODE = """/srv/web/load.js:3
 module.exports = undefinedThing.x
                  ^
 
 ReferenceError: undefinedThing is not defined
-    at Object.<anonymous> (/work/web/load.js:3:18)
+    at Object.<anonymous> (/srv/web/load.js:3:18)
     at Module._compile (node:internal/modules/cjs/loader:1521:14)
 
 Node.js v20.20.2"""
@@ -230,7 +230,7 @@ raise ValueError("invalid: not found")
 import requests
 '''
 PYTHON = """Traceback (most recent call last):
-  File "/work/api/load.py", line 3, in <module>
+  File "/srv/api/load.py", line 3, in <module>
 ModuleNotFoundError: No module named 'requests'"""
 C = """#include <stdio.h>
 /* error: must not be missing */

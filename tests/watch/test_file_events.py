@@ -107,7 +107,10 @@ def test_wake_and_hurry_end_the_wait(events: FileEvents) -> None:
     assert events.wait(60)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only there a private class hears")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="inotify is in Linux alone; elsewhere the public observer is the only one",
+)
 @pytest.mark.parametrize("gone", ["InotifyFD", "InotifyConstants", "Mask"])
 def test_without_a_name_of_watchdogs_own_its_public_observer_hears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
@@ -131,7 +134,10 @@ def test_without_a_name_of_watchdogs_own_its_public_observer_hears(
         watching.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only there a private class hears")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="inotify is in Linux alone; elsewhere the public observer is the only one",
+)
 def test_after_a_thread_that_failed_the_public_observer_hears(tmp_path: Path) -> None:
     seen: list[str] = []
     watching = FileEvents(tmp_path, seen.append)

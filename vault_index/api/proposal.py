@@ -165,7 +165,7 @@ def accept(
 
 
 def _nearest_category(caller: Caller, proposal: Proposal) -> str:
-    """Return the category that suits a proposal best, else that of the nearest lesson; "" for none."""
+    """Return the category that suits a proposal best, else the nearest lesson's; "" without any."""
     with suppress(VaultError):  # without an index
         card = caller.ask(api.proposal.preview(card=card_of(proposal)), fetch=False)
         nearest = str(card.nearest[0]) if card.nearest else ""

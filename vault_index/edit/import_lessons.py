@@ -292,7 +292,7 @@ def _where_it_is(vault: Vault, item: Item) -> Item:
         return item
     try:
         title = _title_in(files.read_file(vault.lessons_dir / paths[0]), paths[0])
-    except LessonError:  # it is refused by its place, where it can be mended
+    except LessonError:  # it is refused with its path, so the user can correct it
         title = item.title
     return replace(item, path=paths[0]) if title == item.title else item
 

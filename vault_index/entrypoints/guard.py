@@ -191,7 +191,7 @@ class Connection(H11Protocol):
 
     _patience: asyncio.TimerHandle | None = None  # while a request is waited for
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > MAX_CONNECTIONS // 2:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from vault_index.embed import languages
 from vault_index.embed.cache import VectorCache
@@ -108,7 +108,7 @@ def _rows_of_passages(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
 def _rows_of_prompts(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
     acting = {hash_of_prompt(prompt) for prompt in lesson.fires_on}
     asks = [each for each in answers_of(shared) if hash_of_prompt(each) not in acting]
-    short = shared | LessonRow(**{name: [] for name in _OF_PASSAGES})  # type: ignore[typeddict-item]
+    short = shared | cast("LessonRow", {name: [] for name in _OF_PASSAGES})
     return [
         short
         | LessonRow(

@@ -199,23 +199,23 @@ def _new_prompts(
     texts: Iterable[str], lesson: WholeEntry
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """Return the prompts that a lesson has not, and the others with the reason."""
-    there = {*map(hash_of_prompt, (*lesson.prompts, *lesson.fires_on, *lesson.silent_on))}
+    known = {*map(hash_of_prompt, (*lesson.prompts, *lesson.fires_on, *lesson.silent_on))}
     new, left_out = list[str](), list[tuple[str, str]]()
     for text in dict.fromkeys(evidence.squeezed(str(each)) for each in texts):
         text = text[: evidence.MAX_PROMPT_CHARS]
-        why = HAS if hash_of_prompt(text) in there else gate.why_no_prompt(text)
+        why = HAS if hash_of_prompt(text) in known else gate.why_no_prompt(text)
         left_out += [(text, why)] if why and text else []
         new += [text] if text and not why else []
-        there.add(hash_of_prompt(text))
+        known.add(hash_of_prompt(text))
     return tuple(new), left_out
 
 
 def _new_lines(
     texts: Iterable[str], lesson: WholeEntry
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    there = {*map(failure.normalise, (*lesson.fires_on_error, *lesson.silent_on_error))}
+    known = {*map(failure.normalise, (*lesson.fires_on_error, *lesson.silent_on_error))}
     lines = dict.fromkeys(evidence.squeezed(str(each)) for each in texts)
-    new = [each for each in lines if each and failure.normalise(each) not in there]
+    new = [each for each in lines if each and failure.normalise(each) not in known]
     good = [each for each in new if failure.is_specific(each) and len(each) <= gate.MAX_LINE_CHARS]
     return tuple(good[:MAX_LINES]), [(each, COMMON) for each in new if each not in good]
 

@@ -481,20 +481,20 @@ def _named(
     found = {}
     for name in names:
         is_subject = name in subjects
-        there = {
+        having = {
             row: values
             for row, values in best
             if identifiers.stands_in(name, _names(values), values["text"])
         }
-        is_alone = len(there) == 1
-        if 0 < len(there) <= max(1, min(FEW, lessons // 5)):
+        is_alone = len(having) == 1
+        if 0 < len(having) <= max(1, min(FEW, lessons // 5)):
             found[name] = {
                 row: is_subject
                 and (
                     identifiers.is_about(name, names_of(values), values["text"])
                     or (is_alone and not identifiers.is_in_passing(name, values["text"]))
                 )
-                for row, values in there.items()
+                for row, values in having.items()
             }
     return found
 

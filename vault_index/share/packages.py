@@ -101,7 +101,7 @@ def _tracked(top: Path) -> Iterator[Path]:
     paths = (path for path in listed.split("\0") if _may_be_lesson(path))
     for folder in dict.fromkeys(_outermost(path) for path in paths):
         place = top / folder
-        if os.path.isdir(place) and not place.is_symlink() and not _is_taken(place):  # noqa: PTH112  # as in `dotgit`
+        if os.path.isdir(place) and not place.is_symlink() and not _is_taken(place):  # noqa: PTH112  # `Path.is_dir` raises where the folder above cannot be searched
             yield place
 
 

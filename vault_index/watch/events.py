@@ -110,7 +110,7 @@ class FileEvents:
                 return
             except OSError:  # the system's limits
                 raise
-            except Exception as error:  # noqa: BLE001  # another release of watchdog
+            except Exception as error:  # noqa: BLE001  # a class that is not documented may fail with any
                 self._stop_observing()
                 self._say(f"watchdog's own observer hears, as {type(error).__name__}: {error}")
         self._start_observer()

@@ -34,7 +34,7 @@ _EXTENSION = re.compile(r"\.(?:md|mdc|markdown|mdown|txt)$", re.IGNORECASE)
 class Draft:
     """A lesson file that an import would write.
 
-    `name` is the file name without folder and `.md`, a slug or that of a record. `categories` are
+    `name` is the file name without folder and `.md`: a slug, or the name of a record. `categories` are
     normalised; () when the source names none. `data` is the whole file: frontmatter and markdown,
     with line feeds, also at its end. `line` is where it begins in the source, from 1. One without
     data is left out, and `why` says so.

@@ -288,8 +288,8 @@ def list_proposals(proposal_id: str | None) -> options.Answers:
 def accept(category: str, commit: bool, **which: Any) -> None:
     """Make proposals lessons, and print their paths.
 
-    ID is the id of a proposal or its beginning: see `lessons review list`. One that is a change of a
-    lesson changes it. With --commit those of a batch are one commit.
+    ID is the id of a proposal or its beginning: see `lessons review list`. A proposal to change a
+    lesson changes it. With --commit a batch is one commit.
     """
     root = asking.vault().root
     if which["batch"] and not (which["ids"] or which["session"]):
