@@ -80,7 +80,10 @@ def _show(built: list[Built], *, dry_run: bool) -> None:
     for skill in built:
         why = f": {skill.why}" if skill.why else ""
         would = "would be " if dry_run and skill.state in ("new", "changed") else ""
-        about = f"  {would}{skill.state}, {count(skill.lessons, 'lesson')}{why}"
+        used = f", given {count(skill.uses, 'time')}, last on {skill.last_used[:10]}" * bool(
+            skill.uses
+        )
+        about = f"  {would}{skill.state}, {count(skill.lessons, 'lesson')}{used}{why}"
         output.say(output.styled(skill.path, bold=True), about)
         for id, reason in skill.left_out.items():
             asking.note(f"warning: {skill.name}: {id} is left out: {reason}")

@@ -23,6 +23,7 @@ from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
 from vault_index.lesson.skill import FILE, user_folder
 from vault_index.search import query
+from vault_index.store import injections
 from vault_index.text.words import count
 
 if TYPE_CHECKING:
@@ -94,7 +95,11 @@ def troubles(vault: Vault) -> Iterator[Trouble]:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A skill after a build. `left_out` are lessons that it must not repeat, with the reason."""
+    """A skill after a build. `left_out` are lessons that it must not repeat, with the reason.
+
+    `uses` is how often agents on this machine were given its lessons, `last_used` when they were last:
+    ISO 8601, "" for never. No file has them: they would differ on each machine.
+    """
 
     tag: str
     name: str
@@ -102,6 +107,9 @@ class Built:
     state: str
     why: str = ""
     lessons: int = 0
+    confidence: float = 0.0
+    uses: int = 0
+    last_used: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -113,30 +121,50 @@ def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> l
     """
     before = built_in(vault.root / FOLDER)
     clusters = {each.tag: each for each in cluster.collect(vault, before)}
-    wanted = {*before, *(tag for tag, each in clusters.items() if each.is_ready)}
+    wanted = {*before, *(tag for tag, each in clusters.items() if each.is_ready or each.left_out)}
     named = {cluster.tag_name(tag): tag for tag in tags}
     for name, tag in named.items():
         if name not in wanted:
-            there = clusters.get(name) or Cluster(name, ())
-            of = count(len(there.patterns), "lesson")
-            has = f"{of}, confidence {there.confidence:.1f}, uses {there.uses}"
+            has = _has(clusters.get(name) or Cluster(name, ()))
             raise VaultError(f"{tag!r} is not ready for a skill: {has}", _INSTEAD)
     built = []
     for tag in sorted(named or wanted):
-        now, left_out = cluster.safe(clusters.get(tag) or Cluster(tag, ()))
+        now = clusters.get(tag) or Cluster(tag, ())
         try:
             state, why = _made(vault, now, tag in before, dry_run)
         except VaultError as error:
             state, why = FAILED, error.message
-        path = f"{FOLDER}/{now.name}/{FILE}"
-        built.append(Built(tag, now.name, path, state, why, len(now.patterns), left_out))
+        built.append(_built(vault, now, state, why))
     return built
+
+
+def _has(now: Cluster) -> str:
+    of = count(len(now.patterns), "lesson")
+    return f"{of}, confidence {now.confidence:.1f}, uses {now.uses}"
+
+
+def _built(vault: Vault, now: Cluster, state: str, why: str) -> Built:
+    ids = [each.id for each in now.patterns]
+    return Built(
+        tag=now.tag,
+        name=now.name,
+        path=f"{FOLDER}/{now.name}/{FILE}",
+        state=state,
+        why=why,
+        lessons=len(ids),
+        confidence=round(now.confidence, 1),
+        uses=now.uses,
+        last_used=max(
+            (injections.last_use(vault.config.home, vault.root, id) for id in ids), default=""
+        ),
+        left_out=now.left_out,
+    )
 
 
 def _made(vault: Vault, now: Cluster, is_built: bool, dry_run: bool) -> tuple[str, str]:
     """Build a skill; return its state, and why. Raises VaultError."""
-    if not is_built and not now.is_ready:  # without what it must not repeat
-        return SKIPPED, "too little is left of it"
+    if not is_built and not now.is_ready:
+        return SKIPPED, f"too little is left of it: {_has(now)}"
     if not now.patterns:
         return GONE, _NO_LESSONS
     made, folder = render.files_of(now), vault.root / FOLDER / now.name

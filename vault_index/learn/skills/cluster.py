@@ -2,17 +2,21 @@
 
 A tag is compared as its skill's name writes it: `C++` and `c` are one. A lesson may be in several
 clusters; of several with the same lessons one counts: the one with a skill, else the first by name.
+
+Lessons that a skill must not repeat are left out before anything is counted, so `status` calls ready
+what `build` writes.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vault_index.check import prompt_injection, secrets
+from vault_index.check.finding import ERROR
 from vault_index.features import SkillsTable
 from vault_index.recall import allowed
 from vault_index.store import filters, injections
@@ -45,11 +49,15 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The patterns of a tag, by id, and the least that makes a skill of them."""
+    """The patterns of a tag, by id, and the least that makes a skill of them.
+
+    `left_out` are lessons that a skill must not repeat, by id, with the reason.
+    """
 
     tag: str  # as in the skill's name
     patterns: tuple[Pattern, ...]
     least: SkillsTable = field(default_factory=SkillsTable)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -66,17 +74,21 @@ class Cluster:
     @property
     def is_ready(self) -> bool:
         """Whether a skill is made of it."""
-        enough = (
-            self.confidence >= self.least.least_confidence and self.uses >= self.least.least_uses
-        )
+        return self.has_enough and self.confidence >= self.least.least_confidence
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether it has the lessons and the uses of a skill, whatever people think of them."""
+        enough = self.uses >= self.least.least_uses
         return enough and len(self.patterns) >= max(1, self.least.least_lessons)
 
 
 def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     """Return the clusters of a vault, by tag. `built` are tags that have a skill.
 
-    A lesson that hooks withhold, or that is not of those whom the user trusts, is in none. Raises
-    IndexStateError without an index.
+    A lesson that hooks withhold, or that is not of those whom the user trusts, is in none. Those that a
+    skill must not repeat are left out where a skill may come of it. Raises IndexStateError without an
+    index.
     """
     by_tag: dict[str, dict[str, Pattern]] = {}
     for pattern in sorted(_patterns(vault), key=lambda each: each.id):
@@ -86,7 +98,10 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
         made = Cluster(tag, tuple(by_tag[tag].values()), vault.config[SkillsTable])
         clusters.setdefault(tuple(by_tag[tag]), made)
-    return sorted(clusters.values(), key=lambda each: each.tag)
+    safe = (
+        _safe(each) if each.has_enough or each.tag in built else each for each in clusters.values()
+    )
+    return sorted(safe, key=lambda each: each.tag)
 
 
 def _patterns(vault: Vault) -> Iterator[Pattern]:
@@ -109,17 +124,19 @@ def tag_name(tag: str) -> str:
     return name[: MAX_NAME_CHARS - len(PREFIX)].rstrip("-")
 
 
-def safe(cluster: Cluster) -> tuple[Cluster, dict[str, str]]:
-    """Return a cluster without the lessons that a skill must not repeat, and why, by id.
+def _safe(cluster: Cluster) -> Cluster:
+    """Return a cluster without the lessons that a skill must not repeat.
 
-    An agent does as a skill says, so a warning is a reason; nor does a skill repeat what somebody said
-    of a lesson's text, that it only looks like a secret.
+    A skill goes to colleagues, so it has no lesson that is held back until a person looks at it, whoever
+    released it here, and none that somebody noted as no secret. Other warnings do not count: a person saw
+    them when they accepted the lesson.
     """
     refused: dict[str, str] = {}
     for each in cluster.patterns:
         text = "\n\n".join([each.title, each.text, *each.fires_on, *each.silent_on])
         found = (*prompt_injection.findings(each.path, text), *secrets.findings(each.path, text))
-        if first := min(found, default=None):
+        reasons = (finding for finding in found if finding.severity == ERROR or finding.holds)
+        if first := min(reasons, default=None):
             refused[each.id] = f"{first.rule}: {first.message}"
     left = tuple(each for each in cluster.patterns if each.id not in refused)
-    return replace(cluster, patterns=left), refused
+    return replace(cluster, patterns=left, left_out=refused)
