@@ -52,7 +52,7 @@ FIRES, SILENT = "fires_on_error", "silent_on_error"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FailureHits:
     """The hits for a failure, best first. The score of the first is its `strength`, as floors are."""
 
     hits: list[Hit]
@@ -84,7 +84,7 @@ def find(
     *,
     text_only: bool = False,
     passed: Collection[str] = (),
-) -> Answer:
+) -> FailureHits:
     """Return up to `k` lessons for a failure. Raises IndexStateError without an index.
 
     Lessons that are `passed` over count as if the vault did not have them.
@@ -100,9 +100,9 @@ def find(
             replace(there[id], score=1.0, taught=1.0, taught_prompt=line)
             for id, line in fires.items()
         ]
-        return Answer(hits[:k], floors, 1.0, next(iter(fires.values())))
+        return FailureHits(hits[:k], floors, 1.0, next(iter(fires.values())))
     if failed.is_none:
-        return Answer([], floors, why_silent="the output does not say what failed")
+        return FailureHits([], floors, why_silent="the output does not say what failed")
     weights = words.of(vault).of_failures
     vectors = {} if text_only or floor.is_unmeasured(vault) else _vectors(vault, failed)
     if not vectors:
@@ -156,7 +156,7 @@ def _search(
     vectors: dict[str, np.ndarray],
     floors: Floors,
     passed: Collection[str] = (),
-) -> Answer:
+) -> FailureHits:
     """Return the best hits for a failure; without vectors those of full text."""
     first, _, whole = failed.queries  # the second has no word that the first has not
     text = query.searched(f"{first}\n{whole}")
@@ -172,7 +172,7 @@ def _search(
     ]
     best.sort(key=lambda each: (-each[0], each[1].lesson_id))
     if not best:
-        return Answer([], floors)
+        return FailureHits([], floors)
     score, hit = best[0]
     rare = message.rare_words(hit)
     others = sum(max(FEW, each[0]) for each in best[1:NEXT]) + FEW * (NEXT - len(best[:NEXT]))
@@ -182,7 +182,7 @@ def _search(
     if vector is None and not rare:  # the same command says nothing of why it failed
         strength = 0.0
     hits = [replace(hit, score=strength), *(other for _, other in best[1:k])]
-    return Answer(hits, floors, strength)
+    return FailureHits(hits, floors, strength)
 
 
 class Message:
