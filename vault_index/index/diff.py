@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitChanges:
     """The answer of git where it differs from a manifest, by path below the vault's folder.
 
     `head` is what the manifest says after that: "" where git is still to be asked about all files.
@@ -45,7 +45,7 @@ class Answer:
     error: str = ""
 
 
-def ask_git(vault: Vault, manifest: Manifest, diff: Diff) -> Answer:
+def ask_git(vault: Vault, manifest: Manifest, diff: Diff) -> GitChanges:
     """Ask git about the commits up to the one that was checked out when the files were listed.
 
     If git is not to be asked, authors of new files are filled in by the next sync that asks. If it does
@@ -53,19 +53,19 @@ def ask_git(vault: Vault, manifest: Manifest, diff: Diff) -> Answer:
     """
     head, error = diff.head, diff.git_error
     if head is None and not error:
-        return Answer("" if diff.has_new else manifest.head)
+        return GitChanges("" if diff.has_new else manifest.head)
     if head is not None:
         try:
             return _answer(vault, manifest, diff, head)
         except GitError as failure:
             error = _in_a_line(failure)
     unknown = git.Provenance(git.UNKNOWN_AUTHOR, "", "")
-    return Answer("", dict.fromkeys(diff.unsigned(manifest), unknown), error)
+    return GitChanges("", dict.fromkeys(diff.unsigned(manifest), unknown), error)
 
 
-def _answer(vault: Vault, manifest: Manifest, diff: Diff, head: str) -> Answer:
+def _answer(vault: Vault, manifest: Manifest, diff: Diff, head: str) -> GitChanges:
     if not diff.has_new and head == manifest.head:  # a new file may be an old one that is back
-        return Answer(head)
+        return GitChanges(head)
     history = git.provenance(vault.lessons_dir, head) if head else {}
     now = dict.fromkeys(manifest.files, _NOBODY) | history
     changed = {
@@ -73,7 +73,7 @@ def _answer(vault: Vault, manifest: Manifest, diff: Diff, head: str) -> Answer:
         for path, new in now.items()
         if (entry := manifest.files.get(path)) is None or of_entry(entry) != new
     }
-    return Answer(head, changed)
+    return GitChanges(head, changed)
 
 
 def _in_a_line(error: GitError) -> str:
@@ -183,7 +183,7 @@ class Reading:
         return map(self.read, self.entries)
 
 
-def read(vault: Vault, manifest: Manifest, diff: Diff, authors: Answer) -> Reading:
+def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> Reading:
     """Read every file whose rows may have to change, by path."""
     sources = {path: diff.listed[path] for path in diff.touched}
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
