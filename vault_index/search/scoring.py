@@ -189,7 +189,7 @@ def _evidence(
     where: str | None,
     words: Exact,
     weight: float,
-) -> tuple[Evidence, np.ndarray, Asked, Taught]:
+) -> tuple[Evidence, np.ndarray, NearestPrompts, Taught]:
     """Return the evidence for lessons, the place that each shows, and the prompts that count and act."""
     import numpy as np
 
@@ -200,7 +200,7 @@ def _evidence(
     rows = gather(table, query, vector, table.mask(where), also=also, weight=weight)
     if not has_pieces or vector is None:
         count = len(rows.inside)
-        return rows, np.arange(count), Asked(np.full(count, -1), np.zeros(count)), acting
+        return rows, np.arange(count), NearestPrompts(np.full(count, -1), np.zeros(count)), acting
     inside = np.flatnonzero(rows.inside)
     acting = _acting(table.families, inside, rows.cosine[inside])
     rows, shown = _with_pieces(rows, table.families)
@@ -208,12 +208,12 @@ def _evidence(
     return rows, shown, asked, acting
 
 
-def _with_answered(rows: Evidence, family: Families) -> tuple[Evidence, Asked]:
+def _with_answered(rows: Evidence, family: Families) -> tuple[Evidence, NearestPrompts]:
     """Count the prompts that lessons answer as their own: the best of them, where it is nearer."""
     import numpy as np
 
     count = len(rows.inside)
-    asked = Asked(np.full(count, -1), np.zeros(count))
+    asked = NearestPrompts(np.full(count, -1), np.zeros(count))
     is_answered = (family.taught == ASKS) | (family.taught == FIRES)
     if not is_answered.any():
         return rows, asked
@@ -283,7 +283,9 @@ def _told(
     return scored
 
 
-def _with_prompts(table: Reader, hits: list[Hit], places: list[int], asked: Asked) -> list[Hit]:
+def _with_prompts(
+    table: Reader, hits: list[Hit], places: list[int], asked: NearestPrompts
+) -> list[Hit]:
     """Return the hits of lessons at these places with the prompt of theirs that counts."""
     prompts, more = asked.prompts[places].tolist(), asked.more[places].tolist()
     texts = iter(table.take([prompt for prompt in prompts if prompt >= 0]))
@@ -308,7 +310,7 @@ SAME = 0.01  # cosines that differ by less are equal: silence wins
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NearestPrompts:
     """The prompt of each lesson that counts for a query, and what it adds to the lesson's cosine."""
 
     prompts: np.ndarray  # int64[n], its place; -1 where the lesson's text is nearer
