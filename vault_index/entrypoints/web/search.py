@@ -61,7 +61,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageSearch:
     """The search of an address; "" as text: what is new."""
 
     text: str
@@ -72,14 +72,14 @@ class Asked:
         return address_with("/lessons", **{"q": self.text, "c": self.category, **other})
 
 
-def asked_for(q: str = "", c: str = "", n: str = "") -> Asked:
+def asked_for(q: str = "", c: str = "", n: str = "") -> PageSearch:
     """Return what an address asks for: people edit addresses, so what makes no sense is left out."""
     text = " ".join(q.replace("\0", " ").split())[:MAX_QUERY_CHARS]
     count = min(int(n), MAX_SHOWN) if n.isdecimal() and len(n) < 5 else SHOWN
-    return Asked(text, c[:200] if c.strip("/ ") else "", max(count, 1))
+    return PageSearch(text, c[:200] if c.strip("/ ") else "", max(count, 1))
 
 
-AskedFor = Annotated[Asked, Depends(asked_for)]
+AskedFor = Annotated[PageSearch, Depends(asked_for)]
 
 
 @routes.get("/lessons")
@@ -111,7 +111,7 @@ async def hits(request: Request, client: Client, asked: AskedFor) -> HTMLRespons
     return fragment("lessons_hits.html", asked=asked, **contents)
 
 
-def _contents(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
+def _contents(client: VaultClient, asked: PageSearch, *, private: bool = False) -> dict[str, Any]:
     """Return what the hits are drawn from. Raises Refusal."""
     if not asked.text:
         return _newest(client, asked, private=private)
@@ -165,7 +165,7 @@ def _left_out(hits: Sequence[Hit], recall: Injection) -> dict[str, str]:
     }
 
 
-def _newest(client: VaultClient, asked: Asked, *, private: bool = False) -> dict[str, Any]:
+def _newest(client: VaultClient, asked: PageSearch, *, private: bool = False) -> dict[str, Any]:
     values: dict[str, Any] = {"order": "updated", "limit": asked.count + 1}
     values["category"] = asked.category or None
     entries = client.ask_cached(api.lesson.select(**values), status=422)
@@ -181,7 +181,7 @@ def prepare(client: VaultClient) -> None:
     _tree(client, asked)
 
 
-def _tree(client: VaultClient, asked: Asked) -> list[tuple[str, str, int, int]]:
+def _tree(client: VaultClient, asked: PageSearch) -> list[tuple[str, str, int, int]]:
     return tree_of(client.ask_cached(api.lesson.count()).counts, asked.category)
 
 
