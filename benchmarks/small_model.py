@@ -108,9 +108,9 @@ def _materials(folder: Path) -> Iterator[Material]:
             yield Material(SESSION, file.stem, moments=seen, session=file.stem)
 
 
-def _caller(vault: Vault) -> run.Caller:
+def _caller(vault: Vault) -> run.LearnCaller:
     lessons = lessons_by(lambda question: client.ask(vault, question))
-    return run.Caller(lambda _: None, lambda *_: None, lessons)
+    return run.LearnCaller(lambda _: None, lambda *_: None, lessons)
 
 
 def asked(vault: Vault, name: str, file: Path, most: int) -> Iterator[Row]:

@@ -72,7 +72,7 @@ def well(*entries: dict[str, Any]) -> Says:
 def learn(vault: Vault, material: Material | None = None, **options: Any) -> dict[str, Any]:
     """Learn from a material, as the command would; `notes` are what people were told."""
     notes: list[str] = []
-    caller = run.Caller(
+    caller = run.LearnCaller(
         notes.append,
         lambda _label, _done, _of: None,
         lessons_by(lambda question: client.ask(vault, question)),
@@ -239,7 +239,7 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
         raise VaultError("there is no index")
 
     let(server, well(an_entry()))
-    caller = run.Caller(lambda _: None, lambda *_: None, lessons_by(ask))
+    caller = run.LearnCaller(lambda _: None, lambda *_: None, lessons_by(ask))
     with pytest.raises(KeyboardInterrupt):
         run.learn_from(team, caller, a_material())
     (stopped,) = record.runs(team.config)

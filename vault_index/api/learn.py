@@ -20,7 +20,7 @@ from vault_index.store.injections import READ, SEARCH, Summary
 
 if TYPE_CHECKING:
     from vault_index.learn.gate import Lessons
-    from vault_index.learn.run import Caller as Learner
+    from vault_index.learn.run import LearnCaller as Learner
     from vault_index.learn.run import Learned, Proposed, SessionText
     from vault_index.vault import Vault
 
@@ -292,4 +292,6 @@ def lessons_by(ask: Callable[[Question[Any]], Any]) -> Lessons:
 def _caller(caller: Caller) -> Learner:
     from vault_index.learn import run
 
-    return run.Caller(caller.note, caller.progress, lessons_by(partial(caller.ask, fetch=False)))
+    return run.LearnCaller(
+        caller.note, caller.progress, lessons_by(partial(caller.ask, fetch=False))
+    )

@@ -46,7 +46,7 @@ def _learner(caller: Caller) -> Any:
     from vault_index.learn import run
 
     lessons = api.learn.lessons_by(partial(caller.ask, fetch=False))
-    return run.Caller(caller.note, caller.progress, lessons)
+    return run.LearnCaller(caller.note, caller.progress, lessons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class SessionText:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class LearnCaller:
     """The caller of `learn`."""
 
     note: Callable[[str], None]  # takes a line for people
@@ -179,7 +179,7 @@ class _Work:
     """All that a run knows before it asks anybody. `seen` is the material without orders."""
 
     vault: Vault
-    caller: Caller
+    caller: LearnCaller
     material: Material
     seen: Material
     orders: tuple[str, ...]
@@ -214,7 +214,7 @@ class _Work:
 
 def learn(
     vault: Vault,
-    caller: Caller,
+    caller: LearnCaller,
     scope: str,
     target: str | Sequence[str],
     *,
@@ -250,7 +250,9 @@ def learn(
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
 
 
-def _learn_from_memory(vault: Vault, caller: Caller, folder: Path, *, dry_run: bool) -> Learned:
+def _learn_from_memory(
+    vault: Vault, caller: LearnCaller, folder: Path, *, dry_run: bool
+) -> Learned:
     """Make a proposal of each note that an agent keeps for itself. Raises VaultError without any."""
     material, entries = memory.material_of(vault, folder)
     work = _prepare(vault, caller, material, by=memory.BY)
@@ -264,7 +266,7 @@ def _learn_from_memory(vault: Vault, caller: Caller, folder: Path, *, dry_run: b
 
 def learn_from(
     vault: Vault,
-    caller: Caller,
+    caller: LearnCaller,
     material: Material,
     *,
     force: bool = False,
@@ -307,7 +309,7 @@ def learn_from(
 
 
 def _prepare(
-    vault: Vault, caller: Caller, material: Material, *, dry_run: bool = False, by: str = ""
+    vault: Vault, caller: LearnCaller, material: Material, *, dry_run: bool = False, by: str = ""
 ) -> _Work:
     config = vault.config
     name = "" if by else config[LearnTable].model
@@ -321,7 +323,7 @@ def _prepare(
     return _Work(vault, caller, material, seen, orders, worth, by, model, request, plan)
 
 
-def _request(material: Material, caller: Caller) -> Request:
+def _request(material: Material, caller: LearnCaller) -> Request:
     """Return what a model is told beside the material."""
     said = "\n".join(each.text for each in material.moments if each.kind == PERSON)
     try:
@@ -469,7 +471,7 @@ _PLACES = {"what_to_do": "summary", "failing_lines": "fires_on_error"}
 
 def propose(
     vault: Vault,
-    caller: Caller,
+    caller: LearnCaller,
     entries: Sequence[Mapping[str, Any]],
     session: str = "",
     folder: str = "",
@@ -520,7 +522,7 @@ def _dropped(entry: Entry, reason: str, context: gate.Context) -> Dropped:
     return dropped
 
 
-def material_of(vault: Vault, caller: Caller, session: str, folder: str) -> SessionText:
+def material_of(vault: Vault, caller: LearnCaller, session: str, folder: str) -> SessionText:
     """Return a session that is kept as the text that a model would be sent."""
     material = gather.session(vault, session, Path(folder))
     settings = replace(vault.config[LearnTable], tokens=MATERIAL_TOKENS, stages=1)

@@ -19,7 +19,7 @@ from vault_index.errors import CheckError, ModelCallError, ProposalsFullError, V
 from vault_index.features import LearnTable
 from vault_index.index.rows import hash_of_prompt
 from vault_index.learn import evidence, gate, record, run, stages
-from vault_index.learn.run import AGENT, Caller, Dropped, Made
+from vault_index.learn.run import AGENT, Dropped, LearnCaller, Made
 from vault_index.learn.stages import Plan, Planned
 from vault_index.llm import backend
 from vault_index.llm.backend import Usage
@@ -118,7 +118,7 @@ def _time(when: datetime | None) -> float:
 
 
 def propose(
-    vault: Vault, caller: Caller, answers: Sequence[Mapping[str, Any]], by: str = AGENT
+    vault: Vault, caller: LearnCaller, answers: Sequence[Mapping[str, Any]], by: str = AGENT
 ) -> Tended:
     """Make proposals of prompts for lessons: each answer has a lesson, prompts and failing_lines.
 
@@ -139,7 +139,7 @@ def propose(
 
 
 def _proposed(
-    vault: Vault, caller: Caller, values: Mapping[str, Any], batch: str, by: str
+    vault: Vault, caller: LearnCaller, values: Mapping[str, Any], batch: str, by: str
 ) -> Made | str:
     """Return the proposal of an answer, which waits now, or why it does not."""
     try:
@@ -220,7 +220,7 @@ def _new_lines(
     return tuple(good[:MAX_LINES]), [(each, COMMON) for each in new if each not in good]
 
 
-def _taken(caller: Caller, proposal: Proposal) -> frozenset[str]:
+def _taken(caller: LearnCaller, proposal: Proposal) -> frozenset[str]:
     """Return the prompts at which another lesson comes whole; none where there is no index."""
     try:
         outlook = caller.lessons.outlook(proposal)
@@ -239,7 +239,9 @@ def _said(prompts: Sequence[str], lines: Sequence[str]) -> str:
 # The same by a model: it is told before what it costs.
 
 
-def by_model(vault: Vault, caller: Caller, most: int = MOST, *, dry_run: bool = False) -> Tended:
+def by_model(
+    vault: Vault, caller: LearnCaller, most: int = MOST, *, dry_run: bool = False
+) -> Tended:
     """Have the model of the settings write prompts for lessons that have none.
 
     With `dry_run` nothing is sent, and `text` is what would be. Raises VaultError without a model.
