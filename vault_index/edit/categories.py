@@ -27,7 +27,7 @@ from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CategoryChange:
     """The change of a file. Paths are relative to the vault's folder."""
 
     path: str
@@ -43,7 +43,7 @@ class Plan:
 
     old: CategoryPath
     new: CategoryPath
-    changes: tuple[Change, ...]
+    changes: tuple[CategoryChange, ...]
     skipped: tuple[str, ...]
 
 
@@ -60,7 +60,7 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
         raise VaultError(same, "name another category")
     if after.startswith(f"{before}/"):
         raise VaultError(f"{before} cannot become {after}", "choose a name that is not below it")
-    changes: list[Change] = []
+    changes: list[CategoryChange] = []
     skipped: list[str] = []
     lessons = {file.path for file in vault.files()[0]}
     for path in sorted(lessons | set(_beside(vault))):
@@ -82,7 +82,7 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
     return Plan(before, after, tuple(_in_order(changes)), tuple(skipped))
 
 
-def move(vault: Vault, path: str, category: str) -> Change:
+def move(vault: Vault, path: str, category: str) -> CategoryChange:
     """Move the file of a lesson, relative to the vault's folder, into a category and return what changed.
 
     A first category that its frontmatter declares becomes the new one. Raises VaultError for a file of
@@ -103,7 +103,7 @@ def move(vault: Vault, path: str, category: str) -> Change:
     after = (
         edits.set_keys(data, {"category": None, "categories": list(names)}, path) if names else data
     )
-    change = Change(path, to, names, data, after)
+    change = CategoryChange(path, to, names, data, after)
     for each in (path, to):
         files.refuse_other_repository((vault.lessons_dir / each).parent, vault.lessons_dir)
     apply(vault, Plan(filed, filed, (change,), ()))
@@ -120,7 +120,7 @@ def apply(vault: Vault, planned: Plan) -> None:
         if change.before is not None:
             files.refuse_changed(vault.lessons_dir / change.path, change.before)
     _refuse_collisions(vault, planned.changes)
-    done: list[Change] = []
+    done: list[CategoryChange] = []
     try:
         for change in planned.changes:
             _put(vault, change)
@@ -146,13 +146,13 @@ def _beside(vault: Vault) -> Iterator[str]:
 
 def _change(
     vault: Vault, path: str, old: CategoryPath, new: CategoryPath, is_lesson: bool
-) -> Change | None:
+) -> CategoryChange | None:
     folder, _, name = path.rpartition("/")
     moved = _moved(folder, old, new)
     place = vault.place(f"{moved}/{name}") if moved is not None else None
     to = place.relative_to(vault.lessons_dir).as_posix() if place else path
     if not is_lesson:
-        return Change(path, to, None) if moved is not None else None
+        return CategoryChange(path, to, None) if moved is not None else None
     data = files.read_file(vault.lessons_dir / path)
     metadata = edits.keys_of(data, path)
     parse.parse_file(data, path)  # never edit what cannot be read back
@@ -165,8 +165,8 @@ def _change(
             after = edits.set_own_keys(after, slug, keys, path)
             declared = list(dict.fromkeys([*declared, *own]))
     if after != data:
-        return Change(path, to, tuple(declared), data, after)
-    return Change(path, to, None, data, data) if moved is not None else None
+        return CategoryChange(path, to, tuple(declared), data, after)
+    return CategoryChange(path, to, None, data, data) if moved is not None else None
 
 
 def _filed_anew(
@@ -199,7 +199,7 @@ def _moved(folder: str, old: CategoryPath, new: CategoryPath) -> str | None:
     return None
 
 
-def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
+def _refuse_collisions(vault: Vault, changes: Sequence[CategoryChange]) -> None:
     leaving = {change.path for change in changes if change.to != change.path}
     targets: dict[str, str] = {}
     for change in changes:
@@ -212,14 +212,14 @@ def _refuse_collisions(vault: Vault, changes: Sequence[Change]) -> None:
             raise _in_the_way(change)
 
 
-def _in_the_way(change: Change) -> VaultError:
+def _in_the_way(change: CategoryChange) -> VaultError:
     message = f"{change.path} cannot become {change.to}: that is there already"
     return VaultError(message, "rename one of them first")
 
 
-def _in_order(changes: Sequence[Change]) -> list[Change]:
+def _in_order(changes: Sequence[CategoryChange]) -> list[CategoryChange]:
     """Put a file whose place another takes before that one. There are no circles."""
-    ordered: list[Change] = []
+    ordered: list[CategoryChange] = []
     waiting = list(changes)
     while waiting:
         taken = {change.path for change in waiting if change.to != change.path}
@@ -228,7 +228,7 @@ def _in_order(changes: Sequence[Change]) -> list[Change]:
     return ordered
 
 
-def _put(vault: Vault, change: Change) -> None:
+def _put(vault: Vault, change: CategoryChange) -> None:
     """Rewrite and rename one file, or neither; folders left empty go."""
     old, new = vault.lessons_dir / change.path, vault.lessons_dir / change.to
     before, after = change.before, change.after
@@ -248,11 +248,11 @@ def _put(vault: Vault, change: Change) -> None:
     files.remove_empty(old.parent, vault.lessons_dir)
 
 
-def _undo(vault: Vault, done: Sequence[Change]) -> list[str]:
+def _undo(vault: Vault, done: Sequence[CategoryChange]) -> list[str]:
     left: list[str] = []
     for change in reversed(done):
         try:
-            _put(vault, Change(change.to, change.path, None, change.after, change.before))
+            _put(vault, CategoryChange(change.to, change.path, None, change.after, change.before))
         except VaultError:
             left.append(change.to)
     return left
