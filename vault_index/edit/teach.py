@@ -28,7 +28,7 @@ _OTHER |= {other: kind for kind, other in _OTHER.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WrittenPrompt:
     """A taught prompt as it is written: in `file`, as `prompt`, on one line."""
 
     file: Path
@@ -37,7 +37,7 @@ class Change:
     moved: bool  # whether the prompt left the other list
 
 
-def write(vault: Vault, entry: WholeEntry, prompt: str, kind: str) -> Change:
+def write(vault: Vault, entry: WholeEntry, prompt: str, kind: str) -> WrittenPrompt:
     """Add a prompt, or a line of a failure, to a list of a lesson's file; take it out of the other.
 
     The other bytes of the file stay. A section has lists of its own, below its heading.
@@ -50,7 +50,9 @@ def write(vault: Vault, entry: WholeEntry, prompt: str, kind: str) -> Change:
     return _move(vault, entry, prompt, before, _OTHER[kind], kind)
 
 
-def undo(vault: Vault, entry: WholeEntry, prompt: str, kind: str, *, moved: bool = False) -> Change:
+def undo(
+    vault: Vault, entry: WholeEntry, prompt: str, kind: str, *, moved: bool = False
+) -> WrittenPrompt:
     """Take a prompt out of a list of a lesson's file; one that was `moved` goes back to the other.
 
     Raises LessonError and ChangedError as `write` does.
@@ -68,7 +70,7 @@ def _lists(content: bytes, entry: WholeEntry) -> dict[str, list[str]]:
 
 def _move(
     vault: Vault, entry: WholeEntry, prompt: str, before: bytes, out: str, into: str
-) -> Change:
+) -> WrittenPrompt:
     """Take a prompt out of a list of a file as `before`, and put it into another, if one is named."""
     lists = _lists(before, entry)
     after: dict[str, list[str]] = {}
@@ -79,7 +81,7 @@ def _move(
     keys = {kind: prompts or None for kind, prompts in after.items()}
     data = update.with_keys(before, entry.id.partition("#")[2], keys, entry.path)
     file = update.put(vault, entry.path, data, before)
-    return Change(file, prompt, bool(after), moved=bool(into) and out in after)
+    return WrittenPrompt(file, prompt, bool(after), moved=bool(into) and out in after)
 
 
 def _refuse(prompt: str, prompts: Iterable[str], path: str, kind: str) -> None:
