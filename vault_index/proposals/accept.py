@@ -40,7 +40,7 @@ _HEADING = re.compile(r"#{1,5} ")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AmendedLesson:
     """A lesson as it would be with a proposal. `lists` are its keys that get longer.
 
     `before` is a hash of the title and text that it has.
@@ -85,7 +85,7 @@ def write_lesson(
     return path
 
 
-def change_of(proposal: Proposal, entry: WholeEntry) -> Change:
+def change_of(proposal: Proposal, entry: WholeEntry) -> AmendedLesson:
     """Return the change that adds a proposal to a lesson; what that has already is not added.
 
     A change made for this lesson goes before the sections that a learned one ends with. Anything else
@@ -114,7 +114,7 @@ def change_of(proposal: Proposal, entry: WholeEntry) -> Change:
     shown = [f"{name}: {each}\n" for name, texts in new.items() for each in texts]
     old, now = (f"# {title}\n\n{each}\n".splitlines(keepends=True) for each in (text, after))
     diff = difflib.unified_diff(old, [*shown, *now], entry.path, entry.path)
-    return Change(
+    return AmendedLesson(
         text=after,
         lists={name: lists[name] for name in lists if new[name]},
         before=hash_of(title, text),
