@@ -33,7 +33,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FiringChange:
     """A lesson that is NEW, CHANGED, REMOVED or SAME, and the prompts at which it comes or not now."""
 
     id: str
@@ -43,10 +43,10 @@ class Change:
     no_longer: list[str]
 
 
-def changes(before: State, now: State) -> list[Change]:
+def changes(before: State, now: State) -> list[FiringChange]:
     """Return the lessons that changed, and others that come elsewhere now: the first ones first."""
     were, are = before.lessons, now.lessons
-    found: list[Change] = []
+    found: list[FiringChange] = []
     for id in sorted({*were, *are}):
         state = SAME if id in were and id in are else NEW if id in are else REMOVED
         if state == SAME and were[id].digest != are[id].digest:
@@ -55,11 +55,13 @@ def changes(before: State, now: State) -> list[Change]:
         newly = [prompt for prompt in has if prompt not in had]
         no_longer = [prompt for prompt in had if prompt not in has]
         if state != SAME or newly or no_longer:
-            found.append(Change(id, (are.get(id) or were[id]).title, state, newly, no_longer))
+            found.append(FiringChange(id, (are.get(id) or were[id]).title, state, newly, no_longer))
     return sorted(found, key=lambda each: each.state == SAME)
 
 
-def lines(changed: Sequence[Change], prompts: int, touched: Sequence[Reason] = ()) -> Iterator[str]:
+def lines(
+    changed: Sequence[FiringChange], prompts: int, touched: Sequence[Reason] = ()
+) -> Iterator[str]:
     """Yield the changes for a terminal, and why other lessons are `touched`: `recall.stale`."""
     yield _sum(changed, prompts)
     for each in changed:
@@ -71,7 +73,7 @@ def lines(changed: Sequence[Change], prompts: int, touched: Sequence[Reason] = (
 
 
 def comment(
-    changed: Sequence[Change],
+    changed: Sequence[FiringChange],
     prompts: int,
     errors: int,
     text_only: str,
@@ -106,7 +108,7 @@ def comment(
     return text
 
 
-def _sum(changed: Sequence[Change], prompts: int) -> str:
+def _sum(changed: Sequence[FiringChange], prompts: int) -> str:
     number = sum(each.state != SAME for each in changed)
     return f"{count(number, 'lesson')} changed, {count(prompts, 'prompt')} tried."
 
@@ -116,7 +118,7 @@ def _touches(touched: Sequence[Reason]) -> str:
     return f"This change touches what {count(number, 'lesson')} {'is' if number == 1 else 'are'} about:"
 
 
-def _items(each: Change) -> Iterator[str]:
+def _items(each: FiringChange) -> Iterator[str]:
     for what, some in _fires(each):
         first = ", ".join(map(_code, some[:SHOWN]))
         more = f", and {len(some) - SHOWN} more" if len(some) > SHOWN else ""
@@ -126,7 +128,7 @@ def _items(each: Change) -> Iterator[str]:
         yield "- fired at none" if is_removed else "- fires at the same prompts as before"
 
 
-def _fires(each: Change) -> list[tuple[str, Sequence[str]]]:
+def _fires(each: FiringChange) -> list[tuple[str, Sequence[str]]]:
     both = (("newly fires at", each.newly), ("no longer fires at", each.no_longer))
     return [(what, some) for what, some in both if some]
 
