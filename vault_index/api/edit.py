@@ -109,7 +109,7 @@ def update_lesson(
     caller: Caller,
     name: str,
     seen: str | None = None,
-    **changes: Unpack[update.Changes],
+    **changes: Unpack[update.LessonChanges],
 ) -> Changed:
     """Change a lesson, named as for `show`: see `update.write`. A section has another id by its title.
 

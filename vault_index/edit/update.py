@@ -25,7 +25,7 @@ from vault_index.store import ownership
 from vault_index.vault import Vault
 
 
-class Changes(TypedDict, total=False):
+class LessonChanges(TypedDict, total=False):
     """The changes of a lesson.
 
     None leaves a value as it is; an empty list removes it, and so does a confidence of 0.
@@ -52,7 +52,7 @@ def write(
     shown: WholeEntry | None = None,
     unchanged: bool = False,
     first: First | None = None,
-    **changes: Unpack[Changes],
+    **changes: Unpack[LessonChanges],
 ) -> Path:
     """Change a lesson and return its file's path.
 
@@ -67,7 +67,7 @@ def write(
     """
     entry = shown or entries.entry(vault, name)
     slug = entry.id.partition("#")[2]
-    keys: dict[str, Any] = {key: changes.get(key) for key in Changes.__annotations__}
+    keys: dict[str, Any] = {key: changes.get(key) for key in LessonChanges.__annotations__}
     title, text = keys.pop("title"), keys.pop("text")
     title = None if title is None else " ".join(title.split())
     _refuse(name, title, text, keys["type"], keys["confidence"])
