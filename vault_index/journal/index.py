@@ -172,7 +172,7 @@ class JournalStats(Stats):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class SessionDiff:
     """How the sessions differ from a manifest."""
 
     written: Mapping[str, int]  # those that are other or new: by name, when they were written
@@ -261,7 +261,7 @@ def _reopen(journal: Journal, index: Path, known: Manifest) -> None:
         journal.opened = OpenJournal(table, known.embedder, len(known.files), version)
 
 
-class Sessions(Source[Changes, JournalStats]):
+class Sessions(Source[SessionDiff, JournalStats]):
     """The sessions of the journal."""
 
     columns = JOURNAL
@@ -283,7 +283,7 @@ class Sessions(Source[Changes, JournalStats]):
     def load(self, index: Path) -> Manifest:
         return load_manifest(self.journal, index)
 
-    def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
+    def compare(self, known: Manifest, *, rebuild: bool = False) -> SessionDiff:
         """Return how the sessions differ from a manifest, by when they were written."""
         del rebuild
         complete = self.awaits_vectors(known)
@@ -297,7 +297,7 @@ class Sessions(Source[Changes, JournalStats]):
             or (complete and entry.lacks)
         }
         removed = sorted(known.files.keys() - there.keys())
-        return Changes(other, removed, len(there) - len(other))
+        return SessionDiff(other, removed, len(there) - len(other))
 
     def with_embedder(self, embedder: Away | None) -> Sessions:
         """Return the same with another embedder; the journal of the caller keeps its own."""
@@ -307,15 +307,15 @@ class Sessions(Source[Changes, JournalStats]):
         other.vectors_in = self.vectors_in
         return other
 
-    def is_current(self, work: Work[Changes]) -> bool:
+    def is_current(self, work: Work[SessionDiff]) -> bool:
         return not len(work.changes) and not manifest.is_dirty(work.index)
 
-    def nothing(self, work: Work[Changes] | None) -> JournalStats:
+    def nothing(self, work: Work[SessionDiff] | None) -> JournalStats:
         if work is None:
             return JournalStats()
         return JournalStats(unchanged=work.changes.unchanged, lacking=lacking(work.manifest))
 
-    def update(self, work: Work[Changes]) -> JournalStats:
+    def update(self, work: Work[SessionDiff]) -> JournalStats:
         """Write the rows of sessions that differ, a commit a batch; the caller holds the lock."""
         table = Table(work.index, work.manifest.dimension, JOURNAL)
         cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
