@@ -104,7 +104,7 @@ def health(vault: Vault) -> SearchHealth:
 
 
 @question
-def compare(vault: Vault, paths: Sequence[str]) -> duplicates.Comparison:
+def compare(vault: Vault, paths: Sequence[str]) -> duplicates.IndexFindings:
     """Compare lesson files with the index.
 
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a

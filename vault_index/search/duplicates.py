@@ -48,14 +48,14 @@ def is_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class IndexFindings:
     """The findings about some files, and the categories of all other lessons."""
 
     findings: tuple[Finding, ...]
     categories: tuple[str, ...]
 
 
-def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
+def against_index(vault: Vault, paths: Sequence[str]) -> IndexFindings:
     """Check files of the vault's folder, as they are on disk, against an index that knows them.
 
     Raises IndexStateError without one.
@@ -76,7 +76,7 @@ def against_index(vault: Vault, paths: Sequence[str]) -> Comparison:
         findings += [*_duplicates(vault, lessons, path), *_dead_links(vault, lessons, path)]
         for lesson in lessons[:1]:  # each lesson of a file has the file's prompts
             findings += _clashes(vault, lesson, path, text)
-    return Comparison(tuple(findings), tuple(sorted(branches)))
+    return IndexFindings(tuple(findings), tuple(sorted(branches)))
 
 
 def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
