@@ -196,7 +196,7 @@ ONLY_PERSONS = "only a person can say that what looks like a secret is none"
 # Confirm lessons: a person read them again, they hold, and agents may have them.
 
 
-class Confirmed(NamedTuple):
+class ConfirmedFile(NamedTuple):
     """A file that was confirmed: whether it changed, and whether agents get from now on what it holds.
 
     `harmless` is what looked like a secret and is called harmless from now on.
@@ -208,7 +208,7 @@ class Confirmed(NamedTuple):
     harmless: tuple[Finding, ...] = ()
 
 
-def confirm(vault: Vault, entry: WholeEntry, day: date, by: str = "person") -> Confirmed:
+def confirm(vault: Vault, entry: WholeEntry, day: date, by: str = "person") -> ConfirmedFile:
     """Write the day into the frontmatter of a lesson's file, and release its text if it is held back.
 
     A section's file is confirmed as a whole, and what looks like a secret in it is noted as harmless.
@@ -230,7 +230,7 @@ def confirm(vault: Vault, entry: WholeEntry, day: date, by: str = "person") -> C
     until = check.withheld(entry.path.partition("/")[2], data, vault.config.home).until
     if until:
         ownership.add(vault.config.home, until)
-    return Confirmed(file, data != before, bool(until), tuple(found))
+    return ConfirmedFile(file, data != before, bool(until), tuple(found))
 
 
 # Take a lesson out of the vault: its file, or its section of a file.
