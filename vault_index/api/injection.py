@@ -389,7 +389,7 @@ def stale_lessons(vault: Vault, caller: Caller, only_wrong: bool = False) -> Sta
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class ConfirmedLesson:
     """A lesson that holds: whether its file changed, and whether agents get it again.
 
     `harmless` are lines that looked like a secret and are noted as none.
@@ -406,7 +406,7 @@ class Confirmed:
 class Confirmation:
     """The lessons that were confirmed on a day, and why others could not be written."""
 
-    confirmed: list[Confirmed]
+    confirmed: list[ConfirmedLesson]
     date: str
     failed: list[str]
 
@@ -430,7 +430,7 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
     harmless.say(fingerprints, vault.config.home)
     lessons = [name for name in names if name not in fingerprints]
     asked = [caller.ask(api.lesson.show(name=name)) for name in lessons]
-    done: list[Confirmed] = []
+    done: list[ConfirmedLesson] = []
     failed: list[str] = []
     for entry in {each.id: each for each in asked}.values():
         try:
@@ -441,7 +441,7 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
         is_cleared = _clear_wrong(vault, entry.id, by)
         released = made.is_released or is_cleared
         lines = [each.line for each in made.harmless]
-        done.append(Confirmed(entry.id, str(made.file), made.is_changed, released, lines))
+        done.append(ConfirmedLesson(entry.id, str(made.file), made.is_changed, released, lines))
     if any(each.released for each in done):
         caller.index(vault, or_stale=True)  # no file need have changed
     return Confirmation(done, today.isoformat(), failed)
