@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelRefusedError
-from vault_index.llm.cancel import Connection
+from vault_index.llm.cancel import Connections
 
 ENDED, CUT, DECLINED = "ended", "cut", "declined"  # why a reply ends
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"  # whose turn it is
@@ -103,7 +103,7 @@ class Backend:
         self.model, self.config, self.environ = model, config, environ
         self.timeout = timeout or config.llm.timeout_seconds
         self.answer_tokens = config.llm.max_tokens  # at most, thinking included
-        self.connection = Connection()
+        self.connection = Connections()
 
     def ask(self, question: Question, take: Take | None = None) -> Reply:
         """Return the reply of one attempt; `take` gets its text in pieces, as the model writes them.

@@ -28,7 +28,7 @@ class Ended(BaseException):
     """The caller has gone: no clause of a backend catches it."""
 
 
-class Connection:
+class Connections:
     """The connections of an HTTP client, which another thread ends at once."""
 
     def __init__(self) -> None:
