@@ -179,10 +179,10 @@ def settings(app: App, **options: Any) -> uvicorn.Config:
     """
     limits = {"limit_concurrency": MAX_CONNECTIONS, "backlog": MAX_CONNECTIONS}
     options |= {"access_log": False, "server_header": False, **limits}
-    return uvicorn.Config(app, http=Connection, ws="none", **options)
+    return uvicorn.Config(app, http=TimedConnection, ws="none", **options)
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """A connection that is closed unless its client sends a whole request in time.
 
     uvicorn waits for ever, so 128 clients that send half a head would keep all others out. When half
@@ -198,7 +198,7 @@ class Connection(H11Protocol):
             waiting = {
                 each._patience.when(): each
                 for each in self.connections
-                if isinstance(each, Connection) and each._patience is not None
+                if isinstance(each, TimedConnection) and each._patience is not None
             }
             waiting[min(waiting)]._hang_up()
 
