@@ -48,7 +48,7 @@ _CODE = _MODULES | frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class ProjectDiff:
     """Files and the diff of a project, as far as bounds allow."""
 
     changes: tuple[FileChange, ...] = ()
@@ -78,11 +78,11 @@ def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[
     return is_wanted
 
 
-def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool]) -> Diff:
+def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool]) -> ProjectDiff:
     """Return what changed from a commit, "" for none, to another, "" for what is there now."""
     difference = git.difference(folder, base, until, is_wanted, _MAX_RAW)
     if difference is None:
-        return Diff()
+        return ProjectDiff()
     changes, texts = [], []
     room = MAX_CHARS
     for file in sorted(difference.files, key=lambda file: file.path):
@@ -97,7 +97,7 @@ def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool
             room -= len(text)
             texts.append(text)
     messages = tuple(redact(events.without_own_text(each)) for each in difference.messages)
-    return Diff(tuple(changes), "".join(texts), messages, _novel(changes, difference.before))
+    return ProjectDiff(tuple(changes), "".join(texts), messages, _novel(changes, difference.before))
 
 
 def clean(text: str) -> str:

@@ -25,7 +25,7 @@ from vault_index.journal.capture import Exclude
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
 from vault_index.learn import diff, timeline
-from vault_index.learn.diff import Diff
+from vault_index.learn.diff import ProjectDiff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.store import injections
 from vault_index.transcripts import events, reading
@@ -290,7 +290,7 @@ def _captured(
 # What changed in the project.
 
 
-def _during(vault: Vault, session: Session) -> Diff | None:
+def _during(vault: Vault, session: Session) -> ProjectDiff | None:
     """Return what changed in a session's project while it went on; None where git does not say."""
     place = Path(session.folder)
     if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
@@ -335,13 +335,13 @@ def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
     return diff.wanted((*config[LearnTable].exclude, *config[JournalTable].exclude), own)
 
 
-def _by_edits(there: Sequence[Moment]) -> Diff:
+def _by_edits(there: Sequence[Moment]) -> ProjectDiff:
     """Return what the agent's edits changed: the repository is not here."""
     by_path: dict[str, list[Moment]] = {}
     for each in there:
         if each.kind in CHANGES:
             by_path.setdefault(each.about, []).append(each)
-    return Diff(tuple(_summed(path, edits) for path, edits in by_path.items()))
+    return ProjectDiff(tuple(_summed(path, edits) for path, edits in by_path.items()))
 
 
 def _summed(path: str, edits: Sequence[Moment]) -> FileChange:
