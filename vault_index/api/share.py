@@ -59,7 +59,7 @@ class Log:
 
     id: str
     path: str
-    edits: list[history.Edit]
+    edits: list[history.LessonCommit]
     is_deleted: bool
     deleted_in: str
 

@@ -22,7 +22,7 @@ from vault_index.vault import Vault, printable, shown
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class LessonCommit:
     """A commit that changed a lesson. `when` is ISO 8601, `why` the commit's subject."""
 
     commit: str
@@ -31,7 +31,7 @@ class Edit:
     why: str
 
 
-def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> list[Edit]:
+def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> list[LessonCommit]:
     """List the commits that changed a lesson, newest first; for a section only those that touched it.
 
     `path` is the lesson's file from the vault's root. Renames are followed. `limit` is how many
@@ -55,7 +55,7 @@ def log(vault: Vault, lesson_id: str, path: str, limit: int | None = None) -> li
             for version, text, before in pairs
             if text != before or not version.content  # a partial clone lacks it
         ]
-    return [Edit(each.commit, each.name, each.when, each.subject) for each in versions]
+    return [LessonCommit(each.commit, each.name, each.when, each.subject) for each in versions]
 
 
 def patch(vault: Vault, path: str, commit: str, limit: int) -> str:
