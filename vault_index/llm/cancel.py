@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _Take = Callable[[str], None]  # takes the next piece of an answer's text
 
 
-class Ended(BaseException):
+class CallerGone(BaseException):
     """The caller has gone: no clause of a backend catches it."""
 
 
@@ -86,7 +86,7 @@ def call(work: Callable[[_Take], _T], take: _Take, end: Callable[[], None]) -> _
 
     def pass_on(piece: str) -> None:
         if is_over.is_set():
-            raise Ended
+            raise CallerGone
         coming.put(piece)
 
     result = in_thread(lambda: work(pass_on), "model")

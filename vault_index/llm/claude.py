@@ -27,7 +27,7 @@ from vault_index.errors import ModelAwayError, ModelCallError, WriteError
 from vault_index.hotpath import spool
 from vault_index.llm import backend
 from vault_index.llm.anthropic import INPUT_COUNTS
-from vault_index.llm.cancel import Ended
+from vault_index.llm.cancel import CallerGone
 from vault_index.llm.server import PassingError, passes, tokens_of
 
 # where its installers put it: programs of a desktop have a short PATH
@@ -156,7 +156,7 @@ class ClaudeBackend(backend.Backend):
         self._process = process
         try:
             if self._is_ended:
-                raise Ended
+                raise CallerGone
             printed, _ = process.communicate(prompt.encode("utf-8", "replace"), self.timeout)
         except subprocess.TimeoutExpired:
             raise ModelCallError(
