@@ -282,7 +282,7 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
     if values["session"] and not (done.records or done.sessions or done.beside or done.left):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")
-    yield options.Ended({**codec.to_json(done), "proof": done.proof}, bool(done.left))
+    yield options.AnswerWithStatus({**codec.to_json(done), "proof": done.proof}, bool(done.left))
     if not done.records and not done.sessions:
         output.say("nothing in the journal matches")
         if not done.files_searched:

@@ -19,7 +19,7 @@ Decorator = Callable[[Any], Any]
 Answers = Iterator[Any]  # of a command that is a generator: the one value that --json prints
 
 
-class Ended(NamedTuple):
+class AnswerWithStatus(NamedTuple):
     """An answer and the exit status of its command, which ends when all is printed."""
 
     answer: Any
@@ -105,7 +105,7 @@ def command(
         def print_answer(*args: Any, as_json: bool, **values: Any) -> None:
             status = 0
             for answer in function(*args, **values):
-                if isinstance(answer, Ended):
+                if isinstance(answer, AnswerWithStatus):
                     answer, status = answer
                 if as_json:
                     output.json(answer)

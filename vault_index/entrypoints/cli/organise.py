@@ -161,7 +161,7 @@ def import_command(
     plan = asking.ask(api.edit.import_from(**values))
     items = output.keys_of(plan.items, "source", "line", "path", "title", "verdict", "why")
     shown = {"items": items, "problems": plan.problems, "empty": plan.empty, "written": write}
-    yield options.Ended(shown, bool(plan.problems))
+    yield options.AnswerWithStatus(shown, bool(plan.problems))
     _as_table(plan.items, write)
     names = {PurePath(each).name.lower() for each in sources}
     if names & {"claude.md", "agents.md"}:

@@ -73,7 +73,7 @@ def learn_command(
     except KeyboardInterrupt:
         asking.note("stopped; what was proposed until now stays")
         raise
-    yield options.Ended(answer, bool(answer.trouble))
+    yield options.AnswerWithStatus(answer, bool(answer.trouble))
     if show:
         output.text(answer.text)
     else:
@@ -159,7 +159,7 @@ def tend_command(list: bool, dry_run: bool, show: bool, most: int) -> options.An
         output.text(for_agents.untended(answer))
         return
     tended = asking.ask(api.tending.ask_model(most=most, dry_run=dry_run))
-    yield options.Ended(tended, bool(tended.trouble))
+    yield options.AnswerWithStatus(tended, bool(tended.trouble))
     if dry_run:
         output.text(tended.text if show else tended.sends)
     else:
@@ -364,7 +364,7 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
     listed = _listed(file)
     if listed and all(isinstance(each, dict) and "lesson" in each for each in listed):
         tended = asking.ask(api.tending.propose(answers=_of_lessons(listed), by=_by()))
-        yield options.Ended(tended, not tended.proposals)
+        yield options.AnswerWithStatus(tended, not tended.proposals)
         _show_tended(tended)
         return
     entries = _entries(listed)
@@ -372,7 +372,7 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
         session = "none"  # a person wrote it, of no session
     command = api.learn.propose(entries=entries, session=session, folder=str(Path.cwd()))
     answer = asking.ask(command)
-    yield options.Ended(answer, bool(entries) and not answer.proposals)
+    yield options.AnswerWithStatus(answer, bool(entries) and not answer.proposals)
     for line in proposals.proposed(answer):
         output.say(line)
 

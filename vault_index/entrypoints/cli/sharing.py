@@ -165,7 +165,7 @@ def _check(paths: tuple[str, ...], staged: bool, form: str, error_status: int) -
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
     findings, files = asking.ask(api.share.check_files(paths=places, staged=staged))
     errors = _errors(findings)
-    yield options.Ended(findings, error_status if errors else 0)
+    yield options.AnswerWithStatus(findings, error_status if errors else 0)
     if findings or not staged:
         _print_findings(findings, files, form)
     if errors and staged:
@@ -224,7 +224,7 @@ def _check_against(
         text = fired.comment(changed, tried, _errors(findings), now.text_only, touched)
         comment.write_text(text, "utf-8")
     values = {"commit": commit, "prompts": tried, "lessons": changed, "touched": touched}
-    yield options.Ended({**values, "findings": findings}, bool(_errors(findings)))
+    yield options.AnswerWithStatus({**values, "findings": findings}, bool(_errors(findings)))
     _print_findings(findings, count_of_files, form)
     # a runner obeys commands in what is printed, and a pull request chooses the titles
     for line in [] if form == "github" else fired.lines(changed, tried, touched):
@@ -279,7 +279,7 @@ def _confirm(lesson_ids: tuple[str, ...]) -> options.Answers:
     if asking.is_typed():
         _ask_about_secrets(names)
     answer = asking.ask(api.injection.confirm(names=names, by=asking.speaker()))
-    yield options.Ended(answer, bool(answer.failed))
+    yield options.AnswerWithStatus(answer, bool(answer.failed))
     for lesson in answer.confirmed:
         verb = "confirmed" if lesson.changed else "was confirmed today already:"
         output.say(f"{verb} {lesson.id}")

@@ -47,7 +47,7 @@ def build_command(
     deployed: dict[str, str] = {}
     if agent and not dry_run:
         deployed = asking.ask(api.skill.deploy(project=_folder(project)))
-    yield options.Ended(built, any(skill.state == "failed" for skill in built))
+    yield options.AnswerWithStatus(built, any(skill.state == "failed" for skill in built))
     _show(built, dry_run=dry_run)
     _show_states(deployed)
 

@@ -237,7 +237,7 @@ def status_command(check: bool) -> options.Answers:
 
     if check:
         troubles = doctor.examine(asking.place())
-        yield options.Ended({"ok": not troubles, "troubles": troubles}, bool(troubles))
+        yield options.AnswerWithStatus({"ok": not troubles, "troubles": troubles}, bool(troubles))
         if not troubles:
             output.say("everything is fine")
         _print_troubles(troubles)
