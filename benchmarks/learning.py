@@ -39,7 +39,7 @@ from vault_index.errors import VaultError
 from vault_index.features import LearnTable
 from vault_index.journal import capture
 from vault_index.learn import evidence, gate, stages, timeline
-from vault_index.learn.material import SESSION, Entry, Material
+from vault_index.learn.material import SESSION, LearnedLesson, Material
 from vault_index.learn.stages import Request
 from vault_index.lesson.passages import Parts
 from vault_index.transcripts import reading
@@ -136,7 +136,7 @@ def _gate(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Counte
             why="",
         )
         for point, *keys in points[name]:
-            entry = Entry(
+            entry = LearnedLesson(
                 type="project_rule",
                 title=" ".join([*point.split(), "in", "this", "project"][:10]),
                 parts=Parts(f"{point}: {', '.join(keys)}", problem=" ".join(keys)),

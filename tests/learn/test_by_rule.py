@@ -10,12 +10,12 @@ import pytest
 from tests.support.conversations import Conversation, Talk, about_retries
 from vault_index.journal import capture
 from vault_index.learn import by_rule, timeline
-from vault_index.learn.material import Entry
+from vault_index.learn.material import LearnedLesson
 
 ASKED = "Install a library for charts in the web client"
 
 
-def drafts(talk: Talk | Conversation, tmp_path: Path) -> list[Entry]:
+def drafts(talk: Talk | Conversation, tmp_path: Path) -> list[LearnedLesson]:
     file = talk.write(tmp_path / "talk.jsonl") if isinstance(talk, Talk) else talk.file
     there = [*timeline.of_session(capture.read(file, "claude").moments)]
     entries = by_rule.read(there)

@@ -15,7 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
 from vault_index.learn import evidence, gate, stages, timeline
 from vault_index.learn.gate import Admitted, Context
-from vault_index.learn.material import COMMITS, Entry
+from vault_index.learn.material import COMMITS, LearnedLesson
 from vault_index.proposals import draft
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 from vault_index.proposals.similarity import Found, Outlook
@@ -26,7 +26,7 @@ from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
 LOGIN = "Redirects of `after_login()` are built in store/login.py.\n\n## Related\n\n- related: cart"
 
 
-def entry_of(**changes: Any) -> Entry:
+def entry_of(**changes: Any) -> LearnedLesson:
     model = ScriptedModel.that_says(an_entry(**changes))
     config = Config(home=home_folder())
     return stages.run(model, a_material(), config, stages.Request(), lambda _done, _of: None)[0]
@@ -47,7 +47,7 @@ def around(**changes: Any) -> Context:
     return replace(there, **changes)
 
 
-def kept(entry: Entry, there: Context | None = None) -> draft.Proposal:
+def kept(entry: LearnedLesson, there: Context | None = None) -> draft.Proposal:
     admitted = gate.admit(entry, there or around())
     assert isinstance(admitted, Admitted), admitted
     return admitted.proposal

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain, takewhile
 
 from vault_index.learn import gate
-from vault_index.learn.material import Entry
+from vault_index.learn.material import LearnedLesson
 from vault_index.lesson.passages import Parts
 from vault_index.text import blocks
 from vault_index.transcripts import events, vocabulary
@@ -58,9 +58,9 @@ _PASSES = re.compile(
 )
 
 
-def read(there: Sequence[Moment]) -> list[Entry]:
+def read(there: Sequence[Moment]) -> list[LearnedLesson]:
     """Return the corrections of a session, the latest first."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, LearnedLesson] = {}
     asked, has_answered = "", False
     for place, each in enumerate(there):
         has_answered |= each.kind == AGENT
@@ -121,12 +121,12 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
-def _entry(quote: str, title: str, asked: str, after: Sequence[Moment]) -> Entry:
+def _entry(quote: str, title: str, asked: str, after: Sequence[Moment]) -> LearnedLesson:
     what = _capital(" ".join(_OPENING.sub("", quote).split()))
     ends = what.endswith((".", "!", "`")) or not what[-1:].isascii()
     answer = takewhile(lambda each: each.kind != PERSON, after)
     changes = (_shown(each) for each in answer if each.kind in CHANGES)
-    return Entry(
+    return LearnedLesson(
         type="",
         title=_capital(title),
         parts=Parts(what if ends else f"{what}.", next(filter(None, changes), "")),

@@ -25,7 +25,7 @@ from vault_index.hotpath import chatter
 from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
 from vault_index.learn import evidence
-from vault_index.learn.material import SESSION, Entry, Material
+from vault_index.learn.material import SESSION, LearnedLesson, Material
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
 from vault_index.proposals.draft import Proposal
@@ -139,7 +139,7 @@ class _Dropped(Exception):
         self.why, self.lesson = why, lesson
 
 
-def admit(entry: Entry, context: Context) -> Admitted | Recurring | str:
+def admit(entry: LearnedLesson, context: Context) -> Admitted | Recurring | str:
     """Return the proposal of an entry, the one that it says once more, or why it does not pass."""
     try:
         entry = _proven(_formed(entry), context)
@@ -161,7 +161,7 @@ def _words_of(material: Material) -> frozenset[str]:
     return frozenset(words | {material.project})
 
 
-def _formed(entry: Entry) -> Entry:
+def _formed(entry: LearnedLesson) -> LearnedLesson:
     """Return an entry in the form of a lesson. Raises _Dropped."""
     least = MIN_TYPED_WORDS if entry.by_rule else TITLE_WORDS[0]
     title, text = title_of(entry.title, least), passages.text_of(entry.parts)
@@ -192,7 +192,7 @@ def title_of(title: str, least: int) -> str:
     return cut if cut == text else cut.rstrip(",;:.( \u2013\u2014-")
 
 
-def _proven(entry: Entry, context: Context) -> Entry:
+def _proven(entry: LearnedLesson, context: Context) -> LearnedLesson:
     """Return an entry with the quotes that hold, and with lines of failures. Raises _Dropped.
 
     Quotes from an agent whose transcripts nobody reads are kept, and the card says so: see `_checked`.
@@ -212,7 +212,7 @@ def _proven(entry: Entry, context: Context) -> Entry:
     )
 
 
-def _failed_lines(entry: Entry, material: Material) -> list[str]:
+def _failed_lines(entry: LearnedLesson, material: Material) -> list[str]:
     """Return the lines of failures that an entry is about: it quotes them.
 
     They find it when the same fails again. A test's own assertion is no key.
@@ -233,7 +233,7 @@ def _failed_lines(entry: Entry, material: Material) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _refuse_worthless(entry: Entry, context: Context) -> None:
+def _refuse_worthless(entry: LearnedLesson, context: Context) -> None:
     """Raise _Dropped for an entry that is not worth a person's time."""
     text = f"{entry.title}\n\n{passages.text_of(entry.parts)}"
     taught = (*entry.prompts, *entry.fires_on, *entry.fires_on_error, *entry.applies_to)
@@ -252,7 +252,7 @@ def _refuse_worthless(entry: Entry, context: Context) -> None:
         raise _Dropped(GENERIC)
 
 
-def _compared_with_all(entry: Entry, context: Context) -> Admitted | Recurring:
+def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Recurring:
     """Return the proposal of an entry that no lesson says yet. Raises _Dropped, VaultError."""
     text = passages.text_of(entry.parts)
     about = "\n".join([entry.title, *entry.quotes, text])
@@ -286,7 +286,7 @@ def _compared_with_all(entry: Entry, context: Context) -> Admitted | Recurring:
     return Admitted(checked, compared, left_out)
 
 
-def _origin(entry: Entry, context: Context) -> dict[str, Any]:
+def _origin(entry: LearnedLesson, context: Context) -> dict[str, Any]:
     about = evidence.origin(entry.quotes, context.material)
     session = private_id(context.material.session)
     rows = [*context.material.facts, *entry.background]
@@ -413,7 +413,7 @@ def _again(waiting: Proposal, proposal: Proposal) -> Recurring:
     )
 
 
-def _teaching(entry: Entry, id: str, context: Context) -> Admitted | None:
+def _teaching(entry: LearnedLesson, id: str, context: Context) -> Admitted | None:
     """Return the proposal that a lesson fires at a prompt at which it did not come; None without one."""
     if context.material.scope != SESSION:
         return None
@@ -452,7 +452,7 @@ def _came(id: str, prompt: str, material: Material) -> bool:
     return keys.index(material.injected[id]) <= asked.index(True)
 
 
-def _change(entry: Entry, proposal: Proposal, id: str, context: Context) -> Proposal:
+def _change(entry: LearnedLesson, proposal: Proposal, id: str, context: Context) -> Proposal:
     """Return the proposal to add to a lesson what an entry has beyond it. Raises _Dropped for nothing.
 
     The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
@@ -466,7 +466,7 @@ def _change(entry: Entry, proposal: Proposal, id: str, context: Context) -> Prop
     return replace(proposal, id=changed.id, title=changed.title, text=items, changes=lesson.id)
 
 
-def _new_items(entry: Entry, text: str) -> list[str]:
+def _new_items(entry: LearnedLesson, text: str) -> list[str]:
     """Return the sentences of an entry that say something new to a lesson."""
     there = set(draft.words(text))
     explanation = _CODE_BLOCK.sub("", entry.parts.explanation)

@@ -94,7 +94,7 @@ def _texts_of(moments: tuple[Moment, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LearnedLesson:
     """A lesson as an analysis makes it. `type` is one of `lesson.parse.TYPES`, `confidence` 1..5.
 
     `quotes` must stand word for word in the material. `by_rule` marks a draft that no model wrote.

@@ -18,7 +18,7 @@ from vault_index.check.redact import redact
 from vault_index.errors import LessonError, VaultError
 from vault_index.files import read_if_any
 from vault_index.learn import gate, gather
-from vault_index.learn.material import MEMORY, Entry, Material
+from vault_index.learn.material import MEMORY, LearnedLesson, Material
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.passages import Parts
@@ -34,7 +34,7 @@ _NAMES = ("description", "title", "name")
 _TYPE = "project_rule"  # of most notes; a person sees it on the card
 
 
-def material_of(vault: Vault, folder: Path) -> tuple[Material, list[Entry]]:
+def material_of(vault: Vault, folder: Path) -> tuple[Material, list[LearnedLesson]]:
     """Return the notes of the project around a folder as material, and an entry of each.
 
     Raises VaultError without any.
@@ -70,7 +70,7 @@ def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:
                 yield file, redact(data.decode("utf-8", "replace"))
 
 
-def _entry(file: Path, text: str) -> Entry:
+def _entry(file: Path, text: str) -> LearnedLesson:
     values: dict[Any, Any] = {}
     body = text.strip()
     with suppress(LessonError):  # a head that is not YAML, or too costly to read, is text
@@ -82,7 +82,7 @@ def _entry(file: Path, text: str) -> Entry:
     named = [value if isinstance(value := values.get(name), str) else "" for name in _NAMES]
     named = [*named[:1], heading[1] if heading else "", *named[1:], *blocks.split(first)]
     background = (("note", f"{file.parent.parent.name}/memory/{file.name}"),)
-    entry = Entry(_TYPE, _title(named), Parts(first, rest.strip()), background=background)
+    entry = LearnedLesson(_TYPE, _title(named), Parts(first, rest.strip()), background=background)
     return replace(entry, confidence=2)  # an agent wrote it for itself
 
 

@@ -43,7 +43,7 @@ from vault_index.learn import (
     stages,
     timeline,
 )
-from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, Entry, Material
+from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, LearnedLesson, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import Plan, Request
@@ -364,7 +364,7 @@ def _made(proposals: Sequence[Made]) -> str:
     return record.PROPOSED if proposals else record.NOTHING
 
 
-def _entries(work: _Work) -> list[Entry]:
+def _entries(work: _Work) -> list[LearnedLesson]:
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")
@@ -373,12 +373,12 @@ def _entries(work: _Work) -> list[Entry]:
 
 
 def _propose(
-    work: _Work, context: gate.Context, entries: list[Entry], most: int = 0
-) -> tuple[list[Made], list[tuple[Entry, str]]]:
+    work: _Work, context: gate.Context, entries: list[LearnedLesson], most: int = 0
+) -> tuple[list[Made], list[tuple[LearnedLesson, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
     usual = stages.max_entries(work.vault.config, work.material)
     most = most or (MAX_AT_ONCE if work.by == AGENT else usual)
-    proposals, dropped = list[Made](), list[tuple[Entry, str]]()
+    proposals, dropped = list[Made](), list[tuple[LearnedLesson, str]]()
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
         is_room = len(proposals) < most
         admitted = gate.admit(entry, context) if is_room else MANY.format(most=most)
@@ -501,7 +501,7 @@ def propose(
     return replace(answer, proposals=proposals, dropped=dropped)
 
 
-def _written(values: Mapping[str, Any]) -> Entry:
+def _written(values: Mapping[str, Any]) -> LearnedLesson:
     """Return an entry as an agent writes it: what to do comes first, then why."""
     named = {_PLACES.get(name, name): value for name, value in values.items()}
     first, _, rest = str(named.get("summary", "")).strip().partition("\n\n")
@@ -510,7 +510,7 @@ def _written(values: Mapping[str, Any]) -> Entry:
                             "applies_to": named.get("files", ())})  # fmt: skip
 
 
-def _dropped(entry: Entry, reason: str, context: gate.Context) -> Dropped:
+def _dropped(entry: LearnedLesson, reason: str, context: gate.Context) -> Dropped:
     dropped = Dropped(entry.title[:MAX_TITLE_CHARS], reason)
     if reason == gate.NO_QUOTE:
         passages = (evidence.nearest_passage(each, context.texts) for each in entry.quotes)

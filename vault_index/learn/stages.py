@@ -21,7 +21,7 @@ from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelCallError, SettingsError
 from vault_index.features import LearnTable
 from vault_index.learn import timeline
-from vault_index.learn.material import Entry, Material
+from vault_index.learn.material import LearnedLesson, Material
 from vault_index.learn.timeline import CHARS_A_TOKEN
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
@@ -174,7 +174,7 @@ def run(
     config: Config,
     request: Request,
     on_stage: Callable[[int, int], None],
-) -> list[Entry]:
+) -> list[LearnedLesson]:
     """Return the entries of an analysis, as the model made them.
 
     `on_stage` is called with how many stages are done, and of how many. Raises ModelCallError, whose
@@ -269,7 +269,7 @@ def _background(answers: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     return tuple((label, text) for label, texts in rows for text in texts)
 
 
-def entry_of(values: Mapping[str, Any]) -> Entry:
+def entry_of(values: Mapping[str, Any]) -> LearnedLesson:
     """Return the entry of a model's or an agent's answer. Headings in it cannot begin a lesson."""
 
     def text(name: str) -> str:
@@ -279,7 +279,7 @@ def entry_of(values: Mapping[str, Any]) -> Entry:
         return tuple(filter(None, (" ".join(each.split()) for each in values.get(name, ()))))
 
     more = {name: text(name) for name in ("explanation", "problem", "when", "when_not")}
-    return Entry(
+    return LearnedLesson(
         type=values["type"],
         title=" ".join(values["title"].split()),
         parts=Parts(" ".join(text("summary").split()), **more),
