@@ -17,7 +17,7 @@ from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints import agents, words
 from vault_index.entrypoints.mcp.agent import Agent
 from vault_index.entrypoints.mcp.journal import JOURNAL_TOOL
-from vault_index.entrypoints.mcp.learning import Entry
+from vault_index.entrypoints.mcp.learning import ProposedLesson
 from vault_index.entrypoints.mcp.tools import build
 
 SKILL = PLUGIN / "skills" / "lessons" / "SKILL.md"
@@ -114,7 +114,7 @@ def test_what_is_taught_is_there() -> None:
         for file in TEXTS
         for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", file.read_text("utf-8"))
     }
-    assert named <= tools | {f.name for f in fields(Entry)} | {
+    assert named <= tools | {f.name for f in fields(ProposedLesson)} | {
         "bug_fix",
         "code_pattern",
         "project_rule",

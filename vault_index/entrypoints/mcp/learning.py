@@ -25,7 +25,7 @@ Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ProposedLesson:
     """A lesson as an agent proposes it."""
 
     title: Annotated[str, about("the claim, 5 to 10 words")]
@@ -49,7 +49,9 @@ class Tools:
 
     def propose(
         self,
-        entries: Annotated[tuple[Entry, ...], about("none: categories and what waits")] = (),
+        entries: Annotated[
+            tuple[ProposedLesson, ...], about("none: categories and what waits")
+        ] = (),
         session: Annotated[str, about("another than this one, by its id", **NAME_LIMITS)] = "",
     ) -> str:
         """Propose up to six lessons: what was hard to find out and will be needed again.
