@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vault_index.transcripts import claude_code, codex, events, tools
-from vault_index.transcripts.events import Event, Reader
+from vault_index.transcripts.events import Reader, TranscriptEvent
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:
@@ -21,12 +21,12 @@ def assistant(*blocks: dict[str, Any], **values: Any) -> dict[str, Any]:
     return {"type": "assistant", "uuid": "a", "message": {"content": list(blocks)}} | values
 
 
-def read(*records: Any) -> list[Event]:
+def read(*records: Any) -> list[TranscriptEvent]:
     """Read records as a transcript of Claude Code; a text is a line as it is."""
     return events_of(claude_code.Reader(), records)
 
 
-def events_of(reader: Reader, records: Iterable[Any]) -> list[Event]:
+def events_of(reader: Reader, records: Iterable[Any]) -> list[TranscriptEvent]:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     return [*(event for line in lines for event in reader.events(line.encode())), *reader.end()]
 

@@ -29,7 +29,7 @@ from vault_index.journal.journal import Journal
 from vault_index.journal.record import ReadTo, Session
 from vault_index.text.globs import matcher
 from vault_index.transcripts import events, reading
-from vault_index.transcripts.events import Event
+from vault_index.transcripts.events import TranscriptEvent
 from vault_index.transcripts.moments import CHANGES, Moment, Moments
 from vault_index.transcripts.reading import Reading
 
@@ -270,7 +270,7 @@ def _read(file: Path, opened: BinaryIO, before: Session, digest: Any, outputs: b
     return Read(replace(now, branch=redact(now.branch)), tuple(there), before.read.place)
 
 
-def _note(known: dict[str, Any], event: Event) -> None:
+def _note(known: dict[str, Any], event: TranscriptEvent) -> None:
     """Note what an event says of its session: of a folder the first counts, of times the ends."""
     for name in ("session", *_FIRST):
         if not known[name]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vault_index.transcripts import events, vocabulary
-from vault_index.transcripts.events import Event
+from vault_index.transcripts.events import TranscriptEvent
 
 # Record types that hold no event: snapshots, titles, settings.
 SILENT = frozenset(
@@ -57,7 +57,7 @@ class Reader(events.Reader):
     def is_quiet(self) -> bool:
         return self._queue.is_empty
 
-    def events(self, line: bytes) -> Iterator[Event]:
+    def events(self, line: bytes) -> Iterator[TranscriptEvent]:
         for record in self.records(line):
             kind = str(record.get("type"))
             if kind in SILENT:
@@ -81,7 +81,7 @@ class Reader(events.Reader):
             else:
                 self.unread += 1
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[TranscriptEvent]:
         yield from self._queue.untraced(at_end=True)
 
 
@@ -107,7 +107,7 @@ class _Queue:
     def is_empty(self) -> bool:
         return not self._waiting and not self._taken
 
-    def typed(self, recorded: Iterable[Event]) -> None:
+    def typed(self, recorded: Iterable[TranscriptEvent]) -> None:
         if self.is_empty:
             return
         texts = {event.text.strip() for event in recorded if event.kind in events.TYPED}
@@ -126,7 +126,7 @@ class _Queue:
         elif operation == "remove" and self._waiting:
             self._taken.append(replace(self._waiting.pop(0), age=0))
 
-    def untraced(self, *, at_end: bool = False) -> Iterator[Event]:
+    def untraced(self, *, at_end: bool = False) -> Iterator[TranscriptEvent]:
         """Yield the prompts that were taken and have no record of their own."""
         if self.is_empty:
             return
@@ -158,7 +158,7 @@ def _text_of(parts: Any) -> str:
     )
 
 
-def _user(record: dict[str, Any]) -> Iterator[Event]:
+def _user(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
     """Yield the events of a record with the role of the user: typed, injected, or results of tools."""
     blocks = _blocks(record)
     results = [block for block in blocks if block.get("type") == "tool_result"]
@@ -217,7 +217,7 @@ def _typed_text(kind: str, text: str) -> str:
     return text
 
 
-def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
+def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[TranscriptEvent]:
     text = _text_of(block.get("content"))
     is_error = block.get("is_error") is True
     is_refused = is_error and vocabulary.is_refusal(text)
@@ -238,7 +238,7 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Event]:
             yield _event(record, events.REFUSAL, typed)
 
 
-def _assistant(record: dict[str, Any]) -> Iterator[Event]:
+def _assistant(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
     message = record.get("message")
     if record.get("isApiErrorMessage"):
         return
@@ -257,7 +257,7 @@ def _assistant(record: dict[str, Any]) -> Iterator[Event]:
             )
 
 
-def _attachment(record: dict[str, Any]) -> Iterator[Event]:
+def _attachment(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
     attachment = record.get("attachment")
     if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
         return
@@ -266,8 +266,8 @@ def _attachment(record: dict[str, Any]) -> Iterator[Event]:
         yield _event(record, events.QUEUED, prompt)
 
 
-def _event(record: dict[str, Any], kind: str, text: str, **more: Any) -> Event:
-    return Event(
+def _event(record: dict[str, Any], kind: str, text: str, **more: Any) -> TranscriptEvent:
+    return TranscriptEvent(
         kind=kind,
         uuid=str(record.get("uuid") or ""),
         at=str(record.get("timestamp") or ""),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from vault_index.transcripts import events
-from vault_index.transcripts.events import Event
+from vault_index.transcripts.events import TranscriptEvent
 
 _MESSAGES = {
     **dict.fromkeys(("user_message", "UserMessage"), events.PROMPT),
@@ -38,7 +38,7 @@ class Reader(events.Reader):
         self._number = int(state.get("number", 0))
         self._is_of_program = bool(state.get("of_program"))
         session: dict[str, Any] = {name: str(state.get(name, "")) for name in _OF_SESSION}
-        self._base = Event("", "", "", **session)
+        self._base = TranscriptEvent("", "", "", **session)
         self.parent = str(state.get("parent", ""))  # the session that started this one
 
     def state(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Reader(events.Reader):
             **{name: getattr(self._base, name) for name in _OF_SESSION},
         }
 
-    def events(self, line: bytes) -> Iterator[Event]:
+    def events(self, line: bytes) -> Iterator[TranscriptEvent]:
         for record in self.records(line):
             self._number += 1
             payload = record.get("payload")
@@ -86,7 +86,9 @@ class Reader(events.Reader):
         )
 
 
-def _message(base: Event, payload: dict[str, Any], of_program: bool) -> Iterator[Event]:
+def _message(
+    base: TranscriptEvent, payload: dict[str, Any], of_program: bool
+) -> Iterator[TranscriptEvent]:
     item = payload.get("item")
     said = item if isinstance(item, dict) else payload
     kind = _MESSAGES.get(str(said.get("type")))
@@ -102,7 +104,7 @@ def _message(base: Event, payload: dict[str, Any], of_program: bool) -> Iterator
         yield replace(base, kind=kind, text=text, images=count)
 
 
-def _item(base: Event, payload: dict[str, Any]) -> Iterator[Event]:
+def _item(base: TranscriptEvent, payload: dict[str, Any]) -> Iterator[TranscriptEvent]:
     kind = str(payload.get("type"))
     call = str(payload.get("call_id") or "")
     if kind in _CALLS:

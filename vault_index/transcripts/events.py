@@ -50,7 +50,7 @@ _OF_PROGRAMS = re.compile(
 
 
 @dataclass(slots=True)
-class Event:
+class TranscriptEvent:
     """One thing that happened. Nobody changes it; frozen it takes three times as long to make.
 
     `at` is ISO 8601 as the agent wrote it, "" if it did not.
@@ -113,7 +113,7 @@ class Reader:
         """Return what another reader needs to go on: JSON, without anything that was typed."""
         return {}
 
-    def events(self, line: bytes) -> Iterator[Event]:
+    def events(self, line: bytes) -> Iterator[TranscriptEvent]:
         raise NotImplementedError
 
     def records(self, line: bytes) -> Iterator[dict[str, Any]]:
@@ -130,7 +130,7 @@ class Reader:
             if isinstance(record, dict):
                 yield map_texts(record, _sound) if may_be_broken else record
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[TranscriptEvent]:
         """Yield what only the end of the transcript decides."""
         yield from ()
 

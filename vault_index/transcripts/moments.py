@@ -27,7 +27,7 @@ from typing import Any
 from vault_index.check.redact import redact, redact_change
 from vault_index.text import blocks, failure
 from vault_index.transcripts import events, tools, vocabulary
-from vault_index.transcripts.events import Event
+from vault_index.transcripts.events import TranscriptEvent
 
 PERSON, AGENT, RAN, FAILED = "PERSON", "AGENT", "RAN", "FAILED"
 EDIT, NEW_FILE = "EDIT", "NEW FILE"
@@ -143,11 +143,11 @@ def repairs(there: Sequence[Moment]) -> Iterator[tuple[int, int]]:
 class _Call:
     """A call of a tool that waits for its result."""
 
-    event: Event
+    event: TranscriptEvent
     kind: str  # of `tools`: EDIT, READ, SEARCH, SHELL...
     input: dict[str, Any]  # what is kept of it, redacted
     edits: Sequence[tools.Edit] = ()
-    done: Event | None = None
+    done: TranscriptEvent | None = None
     text: str = ""  # of its result, redacted; kept of few
     output: str = ""  # the same where it says nothing of the work, and is kept all the same
 
@@ -194,7 +194,7 @@ class Moments:
             "interrupted": self._is_interrupted,
         }
 
-    def take(self, event: Event) -> list[Moment]:
+    def take(self, event: TranscriptEvent) -> list[Moment]:
         self._folder = self._folder or event.folder
         if event.kind in events.PROMPTS:
             return self._begin(event)
@@ -231,7 +231,7 @@ class Moments:
         first = self.place - len(made)
         return [replace(m, number=self._number, place=at) for at, m in enumerate(made, first)]
 
-    def _begin(self, event: Event) -> list[Moment]:
+    def _begin(self, event: TranscriptEvent) -> list[Moment]:
         images = f"[{'images' if event.images > 1 else 'image'} without text]"
         text = self._clean(event.text) or (images if event.images else "")
         turn = _Turn(self._moment(PERSON, event, text=text, origin=event.kind))
@@ -249,12 +249,12 @@ class Moments:
         self._is_interrupted = False
         return finished
 
-    def _say(self, event: Event, text: str, origin: str = "") -> None:
+    def _say(self, event: TranscriptEvent, text: str, origin: str = "") -> None:
         if text := self._clean(text):
             self._turn.steps.append(self._moment(AGENT, event, text=text, origin=origin))
             self._has_answered = True
 
-    def _aside(self, event: Event) -> None:
+    def _aside(self, event: TranscriptEvent) -> None:
         """Add why a hook stopped something, or what a `!cmd` printed if that failed."""
         text, prompt = self._clean(event.text), self._turn.prompt
         if event.kind == events.STOPPED:
@@ -263,7 +263,7 @@ class Moments:
             about = f"!{prompt.text if prompt else ''}"
             self._turn.steps.append(self._moment(FAILED, event, text=text, about=about))
 
-    def _call(self, event: Event) -> None:
+    def _call(self, event: TranscriptEvent) -> None:
         kind = tools.kind_of(event.tool)
         edits = tools.edits_of(event.input) if kind == tools.EDIT else ()
         values = tools.kept_of(kind, event.input, edits, self._clean_value)
@@ -273,7 +273,7 @@ class Moments:
         if not event.in_subagent and (shown := tools.shown_to_user(event.tool, event.input)):
             self._say(event, shown, QUESTION if event.tool == tools.QUESTION else "")
 
-    def _result(self, event: Event) -> None:
+    def _result(self, event: TranscriptEvent) -> None:
         call = self._open.pop(event.call, None)
         if call is None:
             return
@@ -306,7 +306,7 @@ class Moments:
         else:
             yield self._ended(plain, call, done)
 
-    def _failed(self, plain: Moment, call: _Call, done: Event) -> Moment:
+    def _failed(self, plain: Moment, call: _Call, done: TranscriptEvent) -> Moment:
         if vocabulary.is_refusal(call.text):
             wanted = [line for edit in call.edits for line in self._changed_lines(edit)]
             text = blocks.ends("\n".join(wanted), MAX_CHANGE, _CUT)
@@ -319,7 +319,7 @@ class Moments:
         routine = vocabulary.is_mundane_error(text)
         return replace(plain, kind=FAILED, text=text, is_routine=routine, status=done.status)
 
-    def _ended(self, plain: Moment, call: _Call, done: Event) -> Moment:
+    def _ended(self, plain: Moment, call: _Call, done: TranscriptEvent) -> Moment:
         """Return a call whose result is no error, though its text may say that it failed."""
         values = call.input
         if call.kind == tools.SHELL:
@@ -344,10 +344,10 @@ class Moments:
             plain = replace(plain, text=call.output or call.text)
         return replace(plain, files=tuple(self._relative(path, call.event) for path in named))
 
-    def _relative(self, path: str, event: Event) -> str:
+    def _relative(self, path: str, event: TranscriptEvent) -> str:
         return self._clean_value(tools.relative_path(path, self._folder, event.folder))
 
-    def _moment(self, kind: str, event: Event, **more: Any) -> Moment:
+    def _moment(self, kind: str, event: TranscriptEvent, **more: Any) -> Moment:
         branch = self._clean_value(event.branch)
         same: dict[str, Any] = {"at": event.at, "uuid": event.uuid, "branch": branch, **more}
         return Moment(kind, in_subagent=event.in_subagent, **same)

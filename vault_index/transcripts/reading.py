@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from vault_index import files
 from vault_index.hotpath import index_files
 from vault_index.transcripts import claude_code, codex, events
-from vault_index.transcripts.events import Event, Reader
+from vault_index.transcripts.events import Reader, TranscriptEvent
 
 CLAUDE, CODEX = "claude", "codex"
 _PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
@@ -110,7 +110,7 @@ class Reading:
         self.bytes = 0  # of the lines that were read
         self.resume: dict[str, Any] | None = None
 
-    def events(self, opened: BinaryIO) -> Iterator[Event]:
+    def events(self, opened: BinaryIO) -> Iterator[TranscriptEvent]:
         """Yield the events of a file from where it is. A last line without its end counts if whole."""
         is_begun = False  # a line above MAX_LINE comes in pieces, and no piece is a line
         while line := opened.readline(events.MAX_LINE):
@@ -129,7 +129,7 @@ class Reading:
             self.bytes += len(line)
         yield from self.reader.end()
 
-    def _events(self, line: bytes) -> Iterator[Event]:
+    def _events(self, line: bytes) -> Iterator[TranscriptEvent]:
         if self.reader.is_quiet:
             self.resume = {"reader": self.reader.state(), "unread": self.reader.unread}
         for event in self.reader.events(line):
