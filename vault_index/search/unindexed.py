@@ -93,7 +93,7 @@ _TAUGHT = ("fires_on", "silent_on")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnindexedHits:
     """The best `hits` above the `floor`; `near` is the first of all, whatever its score."""
 
     hits: list[Hit]
@@ -101,7 +101,7 @@ class Found:
     near: Hit | None
 
 
-def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) -> Found:
+def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) -> UnindexedHits:
     """Return at most `k` lessons for a prompt; `floor_of` is the floor for so many files.
 
     Files that are not read in time are left out, and so are those that hooks leave out: only what is
@@ -147,7 +147,7 @@ def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) ->
 
     least = floor_of(len(data))
     above = (hit for hit in hits if hit.is_above(least))
-    return Found(list(islice(filter(is_usable, above), k)), least, next(iter(hits), None))
+    return UnindexedHits(list(islice(filter(is_usable, above), k)), least, next(iter(hits), None))
 
 
 def _read(vault: Vault) -> Iterator[tuple[str, bytes]]:
