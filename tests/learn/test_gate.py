@@ -18,7 +18,7 @@ from vault_index.learn.gate import Admitted, Context
 from vault_index.learn.material import COMMITS, LearnedLesson
 from vault_index.proposals import draft
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
-from vault_index.proposals.similarity import Found, Outlook
+from vault_index.proposals.similarity import BestLesson, Outlook
 from vault_index.search.hit import WholeEntry
 from vault_index.store import injections
 from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
@@ -139,7 +139,7 @@ def test_a_prompt_stays_unless_it_is_anothers_or_says_nothing() -> None:
         *("The cart is empty after a login", "My basket of wares was lost", "Bake bread at home"),
     )
     outlook = [Outlook(own, None, True), Outlook(needed, None, False)]
-    outlook.append(Outlook(another, Found("bread", "Bread", 0.6, True), False, "bread"))
+    outlook.append(Outlook(another, BestLesson("bread", "Bread", 0.6, True), False, "bread"))
     lessons = answers(compare=NOT_COMPARED, outlook=outlook)
     short, chatter = "empty cart", "yes please go ahead with it"
     entry = entry_of(prompts=[own, needed, another, short, chatter])

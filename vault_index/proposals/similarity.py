@@ -109,7 +109,7 @@ SAMPLE = 500  # lessons that say how long one is
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestLesson:
     """The best lesson that a prompt finds, and whether its score is above the floor."""
 
     id: str
@@ -126,7 +126,7 @@ class Outlook:
     """
 
     prompt: str
-    now: Found | None
+    now: BestLesson | None
     finds: bool
     other: str = ""
 
@@ -149,7 +149,7 @@ def outlook(
         finds = least is None or evidence.reason_of(drafted.score(prompt), others) >= least
         best = results.hits[0] if results.hits else None
         score = round(best.shown_score, 3) if best else 0.0
-        now = Found(best.id, best.title, score, best.is_above(least)) if best else None
+        now = BestLesson(best.id, best.title, score, best.is_above(least)) if best else None
         whole = [hit.id for hit in results.hits if floors and hit.is_above(floors.whole)]
         other = next((id for id in whole if id != changes), "")
         answers.append(Outlook(prompt, now, finds, other))

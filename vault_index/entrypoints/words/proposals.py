@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vault_index.learn.record import StatusPart
     from vault_index.learn.run import Learned, Proposed
     from vault_index.learn.tend import Tended
-    from vault_index.proposals.similarity import Found, Outlook
+    from vault_index.proposals.similarity import BestLesson, Outlook
 
 MAX_UNSURE = 2  # of the five steps of confidence
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
@@ -213,7 +213,7 @@ def finds(prompt: Outlook) -> str:
     return f"finds {today} now, {own}"
 
 
-def _score(found: Found) -> str:
+def _score(found: BestLesson) -> str:
     return f"{max(0, found.score):.0%}, {'above' if found.is_above else 'below'} the floor"
 
 
