@@ -223,7 +223,7 @@ def is_empty(journal: Journal) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexState:
+class JournalIndexState:
     """The index of a journal, empty without sessions; of one that cannot be opened the `error`."""
 
     embedder: str = ""
@@ -245,7 +245,7 @@ class Overview:
     unread: int  # lines of a kind that nobody described
     before: str  # the folder with the sessions of a version that kept them as files
     waiting: int
-    index: IndexState
+    index: JournalIndexState
     complaints: Sequence[str]
     hooks: Sequence[str] = ()  # the settings of the agent whose hooks tell it of the end of turns
 
@@ -270,17 +270,17 @@ def overview(journal: Journal) -> Overview:
         unread=int(unread),
         before="" if kept or not is_older else str(journal.folder),
         waiting=len(backlog.waiting(journal)),
-        index=_index(journal) if kept else IndexState(),
+        index=_index(journal) if kept else JournalIndexState(),
         complaints=backlog.complaints(journal),
     )
 
 
-def _index(journal: Journal) -> IndexState:
+def _index(journal: Journal) -> JournalIndexState:
     try:
         opened = open_index(journal)
     except VaultError as error:
-        return IndexState(error=error.message)
-    return IndexState(opened.embedder, opened.sessions)
+        return JournalIndexState(error=error.message)
+    return JournalIndexState(opened.embedder, opened.sessions)
 
 
 # A session as markdown for who wants it: its prompts, observations and summary, in their order.
