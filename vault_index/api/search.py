@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index.api.question import Caller, command, question
-from vault_index.search.hit import HITS, HitList, Injection, Query
+from vault_index.search.hit import HITS, ContextBlock, HitList, Query
 
 if TYPE_CHECKING:
     from vault_index.index import classifier
@@ -128,7 +128,7 @@ def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
 
 
 @question
-def recall(vault: Vault, query: str, project: str = "") -> Injection:
+def recall(vault: Vault, query: str, project: str = "") -> ContextBlock:
     """Return what an agent would get for a prompt; `project` is the folder the agent is in."""
     from vault_index.recall import select
 
@@ -183,14 +183,14 @@ def fired(vault: Vault, prompts: Sequence[str]) -> Fired:
 
 
 @command
-def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> Injection:
+def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> ContextBlock:
     """Return what an agent would get for a command that failed with this output: as `recall` does."""
     from vault_index.text import failure
 
     return failure_recalled(vault, caller, failure.read(command, output))
 
 
-def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> Injection:
+def failure_recalled(vault: Vault, caller: Caller, what: Failure) -> ContextBlock:
     """Return the same for a failure; the index is brought up to date."""
     from vault_index.recall import respond
 
@@ -203,7 +203,7 @@ class Typed:
     """The answers to `find` and, for the same text, to `recall`."""
 
     search: HitList
-    recall: Injection
+    recall: ContextBlock
 
 
 @question

@@ -28,7 +28,7 @@ from vault_index.hotpath import log
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
-from vault_index.search.hit import Hit, Injection
+from vault_index.search.hit import ContextBlock, Hit
 from vault_index.store import filters, injections
 from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Event, Given, Record, Told
 from vault_index.store.reader import Reader, once
@@ -128,7 +128,7 @@ def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, A
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
 
-def _record(event: Event, injection: Injection, ms: float, by: str) -> Record:
+def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Record:
     given = [
         Given(hit.lesson_id, round(hit.reason, 4), LINE if hit.as_line else WHOLE, bool(hit.taught))
         for hit in injection.hits
@@ -148,7 +148,7 @@ def _record(event: Event, injection: Injection, ms: float, by: str) -> Record:
     )
 
 
-def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) -> Injection:
+def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) -> ContextBlock:
     name, home, session = event.hook_event_name, vault.config.home, event.session_id
     if name == injections.FAILURE:
         return _at_failure(vault, event, text_only)
@@ -176,7 +176,7 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
     )
 
 
-def _at_failure(vault: Vault, event: Event, text_only: bool) -> Injection:
+def _at_failure(vault: Vault, event: Event, text_only: bool) -> ContextBlock:
     """Return the injection for the failure that an event reports."""
     home, root = vault.config.home, vault.root
     failed = failure.read(event.command, event.error)
@@ -214,14 +214,14 @@ class Had:
 
 def for_failure(
     vault: Vault, failed: Failure, *, had: Had = Had(), text_only: bool = False
-) -> Injection:
+) -> ContextBlock:
     """Return the injection for a failure: the strongest lesson that is new to the agent.
 
     At the same failure a lesson comes once more, said as such; after that nothing does.
     """
     floors: dict[str, float | None] = {}
 
-    def search(name: str, vault: Vault, had: Had) -> Injection:
+    def search(name: str, vault: Vault, had: Had) -> ContextBlock:
         found = _strongest(vault, failed, had, text_only)
         floors[name] = found.floor
         return found
@@ -234,16 +234,16 @@ def for_failure(
     first = max(every, key=lambda hit: (not hit.as_line, hit.score))
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
     if len(had.told) >= TIMES:
-        return Injection("", floor=least, silent="given twice already", near=first)
+        return ContextBlock("", floor=least, silent="given twice already", near=first)
     before = AGAIN if had.is_again(first.lesson_id) else ""
     asked = "\n".join(failed.lines)
     text = block.at_failure(first, vault.config.prompt_tokens, before, asked)
     if not text:
-        return Injection("", floor=least, silent=silence.NO_ROOM, near=first)
-    return Injection(text, [first], floor=least)
+        return ContextBlock("", floor=least, silent=silence.NO_ROOM, near=first)
+    return ContextBlock(text, [first], floor=least)
 
 
-def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> Injection:
+def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> ContextBlock:
     """Return the strongest lesson of a vault that may come at a failure, or why none comes.
 
     One that may not is passed over: the next look is as if the vault did not have it.
@@ -267,10 +267,10 @@ def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> Inje
             why, kept_out = silence.HAD, [*kept_out, hit]
         if hit and not why:
             hit = select.shown(vault, hit, failed.lines)
-            return Injection("", [hit], floor=least, others=kept_out)
+            return ContextBlock("", [hit], floor=least, others=kept_out)
         passed[found.lesson_id] = why
     silent = next(iter(passed.values()), answer.why_silent or silence.NOTHING)
-    return Injection("", floor=least, silent=silent, near=near, others=kept_out)
+    return ContextBlock("", floor=least, silent=silent, near=near, others=kept_out)
 
 
 def _allowed(vault: Vault, hit: Hit) -> tuple[Hit | None, str]:
@@ -288,20 +288,20 @@ def _path_of(event: Event) -> str:
     return Path(os.path.relpath(folder / file.name, top)).as_posix()
 
 
-def _at_edit(vault: Vault, event: Event) -> Injection:
+def _at_edit(vault: Vault, event: Event) -> ContextBlock:
     """Return the injection for an edit."""
     path, home, root = _path_of(event), vault.config.home, vault.root
     key = injections.key_of(path)
     if path.startswith("../") or injections.told_about(home, root, event, key):
-        return Injection("", silent=silence.NOTHING)
+        return ContextBlock("", silent=silence.NOTHING)
     given, _ = injections.received(home, root, event.session_id, event.agent_id)
-    own = Injection("", _hits_for(vault, path))
-    every = above.joined(vault, own, lambda _, other: Injection("", _hits_for(other, path)))
+    own = ContextBlock("", _hits_for(vault, path))
+    every = above.joined(vault, own, lambda _, other: ContextBlock("", _hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)
     if first is None:
-        return Injection("", silent=silence.HAD if every else silence.NOTHING)
+        return ContextBlock("", silent=silence.HAD if every else silence.NOTHING)
     prompt = redact(path)[:MAX_TAUGHT_CHARS]
-    return Injection(block.at_edit(first), [first], about=path, said=prompt)
+    return ContextBlock(block.at_edit(first), [first], about=path, said=prompt)
 
 
 def _hits_for(vault: Vault, path: str) -> list[Hit]:

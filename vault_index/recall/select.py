@@ -18,7 +18,7 @@ from vault_index.lesson import passages
 from vault_index.recall import allowed, block, silence
 from vault_index.search import above, floor, query, unindexed
 from vault_index.search.floor import COMPANION_SHARE
-from vault_index.search.hit import Hit, Injection, Query
+from vault_index.search.hit import ContextBlock, Hit, Query
 from vault_index.store import filters
 from vault_index.text import excerpt
 from vault_index.text.words import terms_of
@@ -48,7 +48,7 @@ def for_prompt(
     given: Collection[str] = (),
     pointed: Collection[str] = (),
     leads_on: bool = True,
-) -> Injection:
+) -> ContextBlock:
     """Return the injection for a prompt: up to three lessons or their lines, and a skill above its floor.
 
     `project` is the folder that the prompt was typed in, which may have skills. `text_only` saves the
@@ -56,7 +56,7 @@ def for_prompt(
     those it received as a line.
     """
     if reason := chatter.why_skipped(prompt):
-        return Injection("", silent=reason)
+        return ContextBlock("", silent=reason)
     config = vault.config
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
     wanted = _Wanted(k, MAX_LINES * config.pointers, COMPANION_SHARE, text_only, given, pointed)
@@ -79,10 +79,10 @@ def _ends(prompt: str) -> list[str]:
     return [end for end in dict.fromkeys(ends) if not chatter.why_skipped(end)]
 
 
-def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Injection:
+def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> ContextBlock:
     """Return the injection for a prompt from the files, by their words, while there is no index."""
     if reason := chatter.why_skipped(prompt):
-        return Injection("", silent=reason)
+        return ContextBlock("", silent=reason)
     config = vault.config
     room = config.prompt_lessons + len(given)
     found = unindexed.find(vault, prompt, room, lambda files: floor.by_words(files).whole)
@@ -90,7 +90,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Inject
     wanted = _Wanted(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else silence.HAD if hits else silence.NOTHING
-    injection = Injection("", fresh, floor=found.floor, silent=silent, near=found.near)
+    injection = ContextBlock("", fresh, floor=found.floor, silent=silent, near=found.near)
     return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers, asked=prompt)
 
 
@@ -102,7 +102,7 @@ def for_session(
     text_only: bool = False,
     given: Collection[str] = (),
     line: str = "",
-) -> Injection:
+) -> ContextBlock:
     """Return the injection for the start of a session, by what the project is doing.
 
     First comes what was done here last, then the project's rules, then lessons for the work: each subject
@@ -118,7 +118,7 @@ def for_session(
     rules = _rules(vault, given)
     room = config.session_lessons - len(rules)
     had = [*given, *(hit.lesson_id for hit in rules)]
-    injection = Injection("")
+    injection = ContextBlock("")
     if room:
         wanted = _Wanted(room, text_only=text_only, given=had)
         injection = _above_floor(vault, asked, wanted)
@@ -128,14 +128,14 @@ def for_session(
     return _rendered(injection, [], config.token_budget, done, line)
 
 
-def without_index(config: Config, project: Path, session: str, line: str) -> Injection:
+def without_index(config: Config, project: Path, session: str, line: str) -> ContextBlock:
     """Return the injection for the start of a session while there is no index: all but the lessons."""
     done = _done(config, project, session)
-    nothing = Injection("", silent=silence.NOTHING)
+    nothing = ContextBlock("", silent=silence.NOTHING)
     return _rendered(nothing, [], config.token_budget, done, line)
 
 
-def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> Injection:
+def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> ContextBlock:
     """Return what a session gets again after a compaction: the rules and its latest lessons.
 
     `already` are the ids that it received, the latest last.
@@ -145,14 +145,14 @@ def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> 
     again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
     room = config.session_lessons - len(rules)
     again = again[-room:] if room else []
-    own = Injection("", of_ids(vault, again))
+    own = ContextBlock("", of_ids(vault, again))
     hits = above.joined(
-        vault, own, lambda place, other: Injection("", of_ids(other, place.own(again)))
+        vault, own, lambda place, other: ContextBlock("", of_ids(other, place.own(again)))
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = allowed.newest(vault, hits)
     silent = "" if rules or hits else silence.NOTHING
-    found = Injection("", [*rules, *hits], silent=silent)
+    found = ContextBlock("", [*rules, *hits], silent=silent)
     return _rendered(found, [], config.token_budget, line=line)
 
 
@@ -162,8 +162,8 @@ def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
-    own = Injection("", _own_rules(vault))
-    every = above.joined(vault, own, lambda _, other: Injection("", _own_rules(other)))
+    own = ContextBlock("", _own_rules(vault))
+    every = above.joined(vault, own, lambda _, other: ContextBlock("", _own_rules(other)))
     fresh = [hit for hit in every if hit.lesson_id not in already]
     return fresh[: vault.config.session_lessons]
 
@@ -190,7 +190,7 @@ def _done(config: Config, project: Path, session: str) -> str:
 
 
 def _rendered(
-    injection: Injection,
+    injection: ContextBlock,
     suggested: Sequence[Hit],
     max_tokens: int,
     done: str = "",
@@ -198,7 +198,7 @@ def _rendered(
     *,
     leads_on: bool = False,
     asked: str = "",
-) -> Injection:
+) -> ContextBlock:
     """Render the signpost, what was `done`, the hits and the suggested skills as one block."""
     hits = injection.hits
     if not hits and not suggested and not done:
@@ -212,10 +212,10 @@ def _rendered(
     come = [hit for hit in hits if hit.lesson_id not in cut]
     if not text:
         near = next(iter(hits), None)
-        return Injection(
+        return ContextBlock(
             "", floor=injection.floor, silent=silence.NO_ROOM, near=near, left_out=left | cut
         )
-    return Injection(text, come, suggested, injection.floor, left_out=left | cut)
+    return ContextBlock(text, come, suggested, injection.floor, left_out=left | cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +242,11 @@ class _Wanted:
         )
 
 
-def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
+def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> ContextBlock:
     """Search the vault and the vaults above, each by its floor and trust, for queries."""
     own = _own_above_floor(vault, queries, wanted)
 
-    def search(place: above.Above, other: Vault) -> Injection:
+    def search(place: above.Above, other: Vault) -> ContextBlock:
         given, pointed = place.own(wanted.given), place.own(wanted.pointed)
         return _own_above_floor(other, queries, replace(wanted, given=given, pointed=pointed))
 
@@ -255,7 +255,7 @@ def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injec
     return replace(own, hits=fresh, silent="") if fresh else own
 
 
-def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Injection:
+def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> ContextBlock:
     best: dict[str, Hit] = {}
     least: float | None = None
     near: list[Hit] = []
@@ -292,14 +292,14 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> I
             f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
         }
         left_out = _left_out(best, silenced, steps)
-        return Injection("", hits, floor=least, others=others, left_out=left_out)
+        return ContextBlock("", hits, floor=least, others=others, left_out=left_out)
     silent = silence.LEFT_OUT if fresh else silence.HAD if best else kept_out or nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         withheld = _withheld_above_floor(vault, every)
         silent = silence.withheld(withheld.path, withheld.withheld) if withheld else silent
     nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
-    return Injection("", floor=least, silent=silent, near=nearest, others=others)
+    return ContextBlock("", floor=least, silent=silent, near=nearest, others=others)
 
 
 def shown(vault: Vault, hit: Hit, queries: Sequence[str]) -> Hit:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.features import VaultsTable
 from vault_index.search.duplicates import DUPLICATE_COSINE
-from vault_index.search.hit import Hit, Injection
+from vault_index.search.hit import ContextBlock, Hit
 from vault_index.vault import FOLDER, SETTINGS, Vault, open_vault, stamp_settings
 
 if TYPE_CHECKING:
@@ -143,7 +143,9 @@ def _open(vault: Vault, above: Above, before: Mapping[Path, Vault]) -> Iterator[
         yield from filter(None, [before.get(above.root)])
 
 
-def joined(vault: Vault, own: Injection, search: Callable[[Above, Vault], Injection]) -> list[Hit]:
+def joined(
+    vault: Vault, own: ContextBlock, search: Callable[[Above, Vault], ContextBlock]
+) -> list[Hit]:
     """Return the hits of a vault and of the vaults above, without lessons that a nearer vault has.
 
     A lesson that a nearer vault gave before, or keeps silent, does not come from a farther one either:
@@ -154,14 +156,14 @@ def joined(vault: Vault, own: Injection, search: Callable[[Above, Vault], Inject
     if not places:
         return hits
 
-    def ask(place: tuple[Above, Vault]) -> tuple[Injection, dict[str, np.ndarray]]:
+    def ask(place: tuple[Above, Vault]) -> tuple[ContextBlock, dict[str, np.ndarray]]:
         other = place[1]
         other.query_vectors = vault.query_vectors  # each is embedded once
         try:
             answer = search(*place)
             return answer, _vectors(other, answer)
         except VaultError:  # it has no index yet, or none any more: `lessons vaults` says so
-            return Injection(""), {}
+            return ContextBlock(""), {}
 
     with ThreadPoolExecutor(len(places)) as pool:  # most of a search is waiting for LanceDB
         answers = list(pool.map(ask, places))
@@ -187,6 +189,6 @@ def _texts(hits: Iterable[Hit]) -> set[str]:
     return {" ".join(f"{hit.title} {hit.text}".casefold().split()) for hit in hits}
 
 
-def _vectors(vault: Vault, answer: Injection) -> dict[str, np.ndarray]:
+def _vectors(vault: Vault, answer: ContextBlock) -> dict[str, np.ndarray]:
     ids = [hit.lesson_id for hit in [*answer.hits, *answer.others]]
     return vault.open_index().store.of_lessons(ids) if ids else {}

@@ -15,7 +15,7 @@ from vault_index import state
 from vault_index.embed import languages, minilm
 from vault_index.hotpath import chatter
 from vault_index.search import above, query, unindexed
-from vault_index.search.hit import LESSONS, Injection, Query, below
+from vault_index.search.hit import LESSONS, ContextBlock, Query, below
 from vault_index.search.scoring import FULL_TEXT_WEIGHT
 from vault_index.store.manifest import NO_EMBEDDER
 
@@ -216,13 +216,13 @@ def with_above(
     if is_own or LESSONS not in asked.kinds or not above.opened(vault):
         return results
 
-    def search(_: above.Above, other: Vault) -> Injection:
+    def search(_: above.Above, other: Vault) -> ContextBlock:
         reaching = lessons_above(other, asked)[0]
-        return Injection("", keep(other, reaching.hits), others=reaching.silenced)
+        return ContextBlock("", keep(other, reaching.hits), others=reaching.silenced)
 
     skills = [hit for hit in results.hits if hit.kind != LESSONS]
     own = [hit for hit in results.hits if hit.kind == LESSONS]
-    every = above.joined(vault, Injection("", own, others=results.silenced), search)
+    every = above.joined(vault, ContextBlock("", own, others=results.silenced), search)
     every.sort(key=lambda hit: -hit.place)
     has_phrases = any(query.has_phrases(hit, results.unquoted) for hit in every)
     unquoted = () if has_phrases else results.unquoted

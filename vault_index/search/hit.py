@@ -291,7 +291,7 @@ class HitList:
 
 
 @dataclass(frozen=True, slots=True)
-class Injection:
+class ContextBlock:
     """The block that an agent gets. `text` is "" for silence, and `silent` then says why."""
 
     text: str

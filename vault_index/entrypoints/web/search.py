@@ -35,7 +35,7 @@ from vault_index.entrypoints.words.hits import (
 )
 from vault_index.recall import block
 from vault_index.recall.silence import without_withheld
-from vault_index.search.hit import Hit, Injection, Query
+from vault_index.search.hit import ContextBlock, Hit, Query
 from vault_index.search.query import MAX_QUERY_CHARS
 from vault_index.text.quote import clean
 from vault_index.text.words import STOP_WORDS
@@ -155,7 +155,7 @@ def _drawn(hit: Hit, marked: re.Pattern[str] | None) -> Drawn:
     return Drawn(hit, title, Markup() if hit.withheld else excerpt, evidence(hit))
 
 
-def _left_out(hits: Sequence[Hit], recall: Injection) -> dict[str, str]:
+def _left_out(hits: Sequence[Hit], recall: ContextBlock) -> dict[str, str]:
     """Return why lessons above the floor do not come with others, by id."""
     come = {hit.lesson_id for hit in recall.hits} - set(recall.left_out)
     return {
