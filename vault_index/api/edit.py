@@ -12,7 +12,7 @@ from vault_index import api, files, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import Plan
-from vault_index.edit.update import Item, Put
+from vault_index.edit.update import Put, SentText
 from vault_index.errors import ChangedError, VaultError
 from vault_index.index.classifier import Proposal
 from vault_index.lesson import edits, parse
@@ -92,7 +92,7 @@ def move_lesson(vault: Vault, caller: Caller, name: str, category: str) -> Moved
 
 @command
 def ingest(
-    vault: Vault, caller: Caller, items: Sequence[Item], only_new: bool = False
+    vault: Vault, caller: Caller, items: Sequence[SentText], only_new: bool = False
 ) -> list[Put]:
     """Put texts that a program sent into the vault, each by itself, in the same order.
 

@@ -124,7 +124,7 @@ def _replaced(
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SentText:
     """A text that a program sends, for a lesson of this id; "" for a new one."""
 
     text: str
@@ -144,7 +144,7 @@ class Put:
 
 
 def put_item(
-    vault: Vault, item: Item, taken: Mapping[str, Sequence[str]], *, only_new: bool
+    vault: Vault, item: SentText, taken: Mapping[str, Sequence[str]], *, only_new: bool
 ) -> Put:
     """Put an item into a lesson. `taken` are the ids of lessons, with their categories."""
     id, text, filed, source = item.id, item.text, item.categories, item.source

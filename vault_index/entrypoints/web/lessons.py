@@ -21,7 +21,7 @@ from pydantic import Field, ValidationError
 from vault_index import api
 from vault_index.api import codec
 from vault_index.api.lesson import MAX_EDITS, Page
-from vault_index.edit.update import Item, Put
+from vault_index.edit.update import Put, SentText
 from vault_index.entrypoints.guard import HAS_TOKEN, NO_TOKEN, TOKEN_HINT
 from vault_index.entrypoints.web.fields import (
     MAX_CATEGORIES,
@@ -202,7 +202,7 @@ def delete(client: Client, id: str) -> Deleted:
 
 def _put(client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = False) -> list[Put]:
     items = [
-        Item(body.text, body.id or "", body.categories or (), body.source_file or "")
+        SentText(body.text, body.id or "", body.categories or (), body.source_file or "")
         for body in bodies
     ]
     return client.change(api.edit.ingest(items=items, only_new=only_new))[0]
