@@ -29,7 +29,7 @@ _KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it 
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson(Named):
+class NamedLesson(Named):
     """A lesson of a record, if it is still there, and what it was `taught` about the prompt."""
 
     is_there: bool
@@ -37,14 +37,14 @@ class Lesson(Named):
 
 
 @dataclass(frozen=True, slots=True)
-class Near(Lesson):
+class Near(NamedLesson):
     """The lesson that was nearest to the floor in a silence."""
 
     score: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class GivenLesson(Lesson):
+class GivenLesson(NamedLesson):
     """A lesson that an agent got, with the last `word` on it; `is_line`: its line alone."""
 
     score: float
@@ -83,7 +83,7 @@ class Injection:
     silent: str
     missed: bool
     near: Near | None
-    others: tuple[Lesson, ...]
+    others: tuple[NamedLesson, ...]
     ms: float | None
     by: str
 
@@ -200,7 +200,7 @@ class _Details:
             missed=record.missed,
             near=Near(*self._known(record, near.lesson), near.score) if near else None,
             others=tuple(
-                Lesson(*self._known(record, lesson))
+                NamedLesson(*self._known(record, lesson))
                 for *prompt, lesson in sorted(self._marks)
                 if prompt == [session, key] and lesson not in given
             ),
