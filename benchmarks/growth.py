@@ -153,7 +153,7 @@ def one_size(root: Path, count: int) -> Iterator[tuple[str, float]]:
 
 def _written(vault: Vault, count: int) -> Table:
     """Write so many lessons, and their rows and vectors past the embedder."""
-    lessons = reconcile.Lessons(vault)
+    lessons = reconcile.LessonSource(vault)
     vault.index_dir.mkdir(mode=0o700, exist_ok=True)
     reconcile.sync(vault)
     index = manifest.current(vault.index_dir)

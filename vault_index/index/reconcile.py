@@ -64,12 +64,12 @@ def sync(
     every file, whatever its stat. Raises WriteError, EmbedderError, and IndexStateError for an index of
     a newer version; `rebuild` and `at_once` do, too.
     """
-    return Lessons(vault, read_all=read_all, progress=progress).sync_or_by_words(wait=wait)
+    return LessonSource(vault, read_all=read_all, progress=progress).sync_or_by_words(wait=wait)
 
 
 def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) -> Stats:
     """Build a new index beside the old one, without anything that is kept, and swap."""
-    return Lessons(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
+    return LessonSource(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
 
 
 def at_once(vault: Vault, *, full: bool) -> Stats:
@@ -79,7 +79,7 @@ def at_once(vault: Vault, *, full: bool) -> Stats:
     new lessons are found, but their scores are a little off, and authors, dates, proposals and documents
     stay stale until a full pass.
     """
-    lessons = Lessons(vault, full=full, is_hurried=True)
+    lessons = LessonSource(vault, full=full, is_hurried=True)
     return lessons.sync_or_by_words(wait=False, at_most=FILES_AT_ONCE)
 
 
@@ -100,7 +100,7 @@ def tidy(vault: Vault) -> bool:
 
 
 @dataclass
-class Lessons(Source[Diff, Stats]):
+class LessonSource(Source[Diff, Stats]):
     """The lesson files of a vault, and how they are synced."""
 
     vault: Vault
@@ -122,7 +122,7 @@ class Lessons(Source[Diff, Stats]):
         complete = full and self.awaits_vectors(known)
         return diff.scan(self.vault, known, full, read_all=read_all, complete=complete)
 
-    def with_embedder(self, embedder: Away | None) -> Lessons:
+    def with_embedder(self, embedder: Away | None) -> LessonSource:
         """Return the same with another embedder; the vault of the caller keeps its own."""
         vault = Vault(self.vault.root, self.vault.config)
         vault.embedder = embedder
