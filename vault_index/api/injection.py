@@ -209,7 +209,7 @@ class _Details:
         )
 
     def _known(self, record: Record, id: str) -> tuple[str, str, bool, str]:
-        """Return the values of a `Lesson`."""
+        """Return the values of a `NamedLesson`."""
         mark = self._marks.get((record.session, record.prompt, id))
         return id, self._titles.get(id, ""), id in self._titles, mark.kind if mark else ""
 

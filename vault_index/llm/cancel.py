@@ -1,6 +1,6 @@
 """A call that may be silent for minutes: the caller gets a heartbeat every second and can cancel.
 
-The call runs in a thread of its own, whose `Connection` is ended from outside.
+The call runs in a thread of its own, whose `Connections` are ended from outside.
 """
 
 from __future__ import annotations

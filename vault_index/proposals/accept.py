@@ -63,8 +63,9 @@ def write_lesson(
 ) -> Path:
     """Write a proposal as a lesson where its `category` says, or into the lesson of an `entry`.
 
-    Without `seen` it changes that lesson; else it is added to it, and `seen` is the `Change.before`
-    that a person agreed to. With `commit` the file is committed, and nothing else. Return its path.
+    Without `seen` it changes that lesson; else it is added to it, and `seen` is the
+    `AmendedLesson.before` that a person agreed to. With `commit` the file is committed, and nothing
+    else. Return its path.
     Raises ChangedError if the lesson is not what the proposal was made from or not what was seen,
     and VaultError, also from `add.write` and `update.write`.
     """
