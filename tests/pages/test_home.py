@@ -125,6 +125,23 @@ def test_a_proposal_comes_with_its_evidence(answers: Answering, shown: ShownVaul
         assert words in text
 
 
+def test_a_proposal_in_no_category_is_not_accepted_before_one_is_named(
+    answers: Answering, shown: ShownVault
+) -> None:
+    """Issue 58, row 6: the page fills in the fitting one."""
+    id = shown.propose("More heap", f"{HEAP} In Docker, too.", category_path="")
+    card = answers.ask("GET", f"/page/private/review/card?id={id}").text
+    assert 'data-key="c" value="ops"' in card
+    accept = "/page/private/review/accept"
+    refused = answers.ask("POST", accept, json={"id": id, "category": " "})
+    assert refused.status_code == 422
+    assert "is in no category" in refused.json()["error"]
+    assert "`-c ops`" in refused.json()["hint"]
+    done = answers.ask("POST", accept, json={"id": id, "category": "."})
+    assert done.json()["said"] == "accepted: lessons/more-heap.md"
+    (shown.root / "lessons/more-heap.md").unlink()
+
+
 def test_a_proposal_with_a_warning_is_amber_and_looked_at(
     answers: Answering, shown: ShownVault
 ) -> None:

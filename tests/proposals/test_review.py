@@ -413,17 +413,23 @@ def edited_source(team: Vault, id: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "nearest"), [(f"{HEAP} And in Docker.", "ops"), ("Zyzzyva.", "CATEGORY")]
+    ("text", "fitting"), [(f"{HEAP} And in Docker.", "ops"), ("Zyzzyva.", "devops/ci-cd")]
 )
-def test_accepting_into_no_category_says_so_and_names_the_nearest(
-    team: Vault, text: str, nearest: str
+def test_accepting_into_no_category_writes_nothing_and_names_one(
+    team: Vault, text: str, fitting: str
 ) -> None:
-    """Issue 58, row 6: it wrote to the root without a word."""
+    """Issue 58, row 6: it wrote to the root, and then said so."""
     id = learned(team, "Clocks of Docker", text, category_path="")
-    done = run("lessons", "review", "accept", id, cwd=team.root)
+    done = run("lessons", "review", "accept", id, cwd=team.root, check=False)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"Error: {id} is in no category\n"
+        f"Try: name one, such as `-c {fitting}`, or `-c .` for none\n"
+    )
+    assert waiting(team) == [id]
+    assert not (team.lessons_dir / "clocks-of-docker.md").exists()
+    done = run("lessons", "review", "accept", id, "-c", ".", cwd=team.root)
     assert done.out == "lessons/clocks-of-docker.md\n"
-    move = f"`lessons move clocks-of-docker {nearest}`"
-    assert f"in no category: accept with -c NAME, or now {move}" in done.err
 
 
 # rejected

@@ -104,6 +104,38 @@ def test_the_categories_to_choose_from_are_listed_and_no_word_is_cut(team: Vault
     assert "x" * 150 in shown
 
 
+HEAP_TOO = f"{HEAP} And in Docker."
+
+
+@pytest.mark.parametrize(
+    ("answer", "path"),
+    [("\n", "ops/"), ("ops/docker\n", "ops/docker/"), (".\n", "")],
+    ids=["the fitting one", "another", "none"],
+)
+def test_accept_asks_for_a_category_before_it_writes(team: Vault, answer: str, path: str) -> None:
+    """Issue 58, row 6."""
+    id = learned(team, "Heap in Docker", HEAP_TOO, category_path="")
+    accept = ("lessons", "review", "accept", id)
+    question = "category of 'Heap in Docker'? (Enter for ops, . for none)"
+    code, shown = at_terminal(*accept, cwd=team.root, typed=[(question, "\x04")])
+    assert (code, waiting(team)) == (1, [id]), shown
+    code, shown = at_terminal(*accept, cwd=team.root, typed=[(question, answer)])
+    assert (code, waiting(team)) == (0, []), shown
+    assert f"lessons/{path}heap-in-docker.md" in shown
+
+
+def test_a_review_asks_for_a_category_before_it_accepts(team: Vault) -> None:
+    """Issue 58, row 6: by `a`, and for each of a session by `w`."""
+    learned(team, "Zyzzyva", "Zyzzyva.", category_path="")
+    learned(team, "Heap in Docker", HEAP_TOO, category_path="")
+    first, second = ("'Zyzzyva'? (. for none)", "\n"), ("'Zyzzyva'? (. for none)", "zoo\n")
+    third = ("'Heap in Docker'? (Enter for ops", "\n")
+    code, shown = reviewed(team, "w", ("eject all 2", "a"), first, second, third)
+    assert (code, waiting(team)) == (0, []), shown
+    assert lesson(team, "zoo/zyzzyva.md").title == "Zyzzyva"
+    assert lesson(team, "ops/heap-in-docker.md").title == "Heap in Docker"
+
+
 def test_a_rejection_is_taken_back(team: Vault) -> None:
     """Issue 58, row 5: `r` `r` on the wrong card was for good."""
     learned(team)

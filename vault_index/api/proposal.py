@@ -10,7 +10,7 @@ from vault_index import api
 from vault_index.api.question import Caller, command, question
 from vault_index.errors import VaultError
 from vault_index.index import classifier
-from vault_index.lesson.category import UNCATEGORIZED
+from vault_index.lesson.category import NO_CATEGORY, UNCATEGORIZED
 from vault_index.lesson.parse import Lesson, id_of
 from vault_index.proposals import fingerprint, review, similarity
 from vault_index.proposals.accept import change_of, write_lesson
@@ -49,6 +49,17 @@ class Card(Proposal):
     why_suggested: str = ""
     target: Target | None = None
     source: str = ""
+
+    @property
+    def needs_category(self) -> bool:
+        """Whether it becomes a lesson that says nowhere where it belongs."""
+        return not (self.category or self.changes or self.same)
+
+    @property
+    def fitting(self) -> str:
+        """The category that suits it best, else the nearest lesson's; "" where none is known."""
+        nearest = str(self.nearest[0]) if self.nearest else ""
+        return self.category or self.suggested or nearest.rpartition("/")[0]
 
 
 @command
@@ -142,7 +153,8 @@ def accept(
 ) -> Accepted:
     """Make a proposal a lesson, or change the lesson it is a change of.
 
-    One that a lesson says already only goes.
+    One that a lesson says already only goes. `category` is where it belongs, NO_CATEGORY for none.
+    Raises VaultError, with nothing written, for a proposal that names none where `category` is "".
     """
     proposal = review.find(vault, id)
     named, same = proposal.changes, None
@@ -154,23 +166,21 @@ def accept(
     if entry and same:
         review.drop(vault, id)
         return Accepted(entry.id, entry.path)
-    has_category = bool(entry or category or proposal.category)
-    nearest = "" if has_category else _nearest_category(caller, proposal)  # before it is a lesson
+    if not (entry or category or proposal.category):
+        raise _no_category(caller, proposal)
     path = write_lesson(vault, id, entry, category=category, commit=commit)
     lesson = entry.id if entry else id_of(str(path.relative_to(vault.lessons_dir)))
-    if not has_category:
-        move = f"lessons move {lesson} {nearest or 'CATEGORY'}"
-        caller.note(f"in no category: accept with -c NAME, or now `{move}`")
     return Accepted(lesson, str(path.relative_to(vault.root)))
 
 
-def _nearest_category(caller: Caller, proposal: Proposal) -> str:
-    """Return the category that suits a proposal best, else the nearest lesson's; "" without any."""
+def _no_category(caller: Caller, proposal: Proposal) -> VaultError:
+    """Return the error for a proposal in no category, which names the one that fits."""
+    fitting = ""
     with suppress(VaultError):  # without an index
-        card = caller.ask(api.proposal.preview(card=card_of(proposal)), fetch=False)
-        nearest = str(card.nearest[0]) if card.nearest else ""
-        return card.suggested or nearest.rpartition("/")[0]
-    return ""
+        card = card_of(proposal)
+        fitting = caller.ask(api.proposal.preview(card=card), fetch=False).fitting
+    hint = f"name one, such as `-c {fitting or 'devops/ci-cd'}`, or `-c {NO_CATEGORY}` for none"
+    return VaultError(f"{proposal.id} is in no category", hint)
 
 
 @command

@@ -82,8 +82,8 @@ _STATUS = {
 class Made:
     """A proposal that waits now: `near` which lessons it is, and prompts that were `left_out`, with why.
 
-    `new_category` is one that the vault has not, or "". `times` are the sessions that taught it, more
-    than one for a proposal that waited before.
+    `category` is "" for none, `new_category` one that the vault has not, or "". `times` are the sessions
+    that taught it, more than one for a proposal that waited before.
     """
 
     id: str
@@ -93,6 +93,7 @@ class Made:
     findings: Sequence[Mapping[str, Any]]
     changes: str
     is_draft: bool
+    category: str
     new_category: str
     left_out: Sequence[tuple[str, str]]
     quotes: Sequence[str]
@@ -413,6 +414,7 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
         findings=proposal.findings,
         changes=proposal.changes,
         is_draft=proposal.is_draft,
+        category=proposal.category,
         new_category="" if proposal.category in there else proposal.category,
         left_out=admitted.left_out,
         quotes=proposal.quotes,
@@ -428,6 +430,7 @@ def _made_again(proposal: Proposal) -> Made:
         findings=proposal.findings,
         changes=proposal.changes,
         is_draft=proposal.is_draft,
+        category=proposal.category,
         new_category="",
         left_out=(),
         quotes=proposal.quotes,

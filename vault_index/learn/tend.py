@@ -189,6 +189,7 @@ def _stored(vault: Vault, proposal: Proposal, left_out: Sequence[tuple[str, str]
         findings=proposal.findings,
         changes=proposal.changes,
         is_draft=False,
+        category=proposal.category,
         new_category="",
         left_out=left_out,
         quotes=(),

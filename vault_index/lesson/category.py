@@ -13,6 +13,7 @@ CategoryPath = str  # lower case, parts joined by "/", no leading or trailing sl
 
 MAX_DEPTH = 4  # category_l0 .. category_l3: the level columns of the index
 UNCATEGORIZED: CategoryPath = "uncategorized"
+NO_CATEGORY = "."  # what a person names for a lesson that belongs in none
 COURSES: CategoryPath = "courses"  # of imported ones
 
 DEFAULT_TAXONOMY: tuple[CategoryPath, ...] = (

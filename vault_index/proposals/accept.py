@@ -21,7 +21,7 @@ from vault_index import check, git
 from vault_index.edit import add, update
 from vault_index.errors import ChangedError, GitError, VaultError
 from vault_index.lesson import edits, passages
-from vault_index.lesson.category import normalise
+from vault_index.lesson.category import NO_CATEGORY, normalise
 from vault_index.lesson.file import LessonFile, hash_of
 from vault_index.lesson.parse import anchor_of, parse_file
 from vault_index.proposals import draft, store
@@ -62,6 +62,8 @@ def write_lesson(
     commit: bool = False,
 ) -> Path:
     """Write a proposal as a lesson where its `category` says, or into the lesson of an `entry`.
+
+    A `category` of NO_CATEGORY is the top of the vault.
 
     Without `seen` it changes that lesson; else it is added to it, and `seen` is the
     `AmendedLesson.before` that a person agreed to. With `commit` the file is committed, and nothing
@@ -162,7 +164,9 @@ def _write(vault: Vault, proposal: Proposal, data: bytes, category: str, first: 
         learned[anchors.KEY] = anchors.hashed(vault, here) or None
     source = edits.set_keys(data, {**learned, draft.KEY: None, "categories": None})
     chosen = [category] if category else list(parse_file(data, "new.md")[0].categories)
-    if category and not normalise(category):
+    if category == NO_CATEGORY:
+        chosen = []
+    elif category and not normalise(category):
         raise VaultError(f"not a category: {category!r:.80}", "name one such as devops/ci-cd")
     path = add.place_of(vault, source, categories=chosen)
     if os.path.lexists(path):

@@ -289,17 +289,26 @@ def accept(category: str, commit: bool, **which: Any) -> None:
     """Make proposals lessons, and print their paths.
 
     ID is the id of a proposal or its beginning: see `lessons review list`. A proposal to change a
-    lesson changes it. With --commit a batch is one commit.
+    lesson changes it. With --commit a batch is one commit. One in no category is asked about at a
+    terminal; elsewhere name it with -c (`-c .` for none).
     """
     root = asking.vault().root
     if which["batch"] and not (which["ids"] or which["session"]):
         _accept_batch(which["batch"], commit=commit, as_json=which["as_json"])
         return
     _decide(
-        lambda id: api.proposal.accept(id=id, category=category, commit=commit),
+        lambda id: api.proposal.accept(id=id, category=category or _asked(id), commit=commit),
         lambda accepted: from_here(root / accepted.path, root),
         **which,
     )
+
+
+def _asked(id: str) -> str:
+    """Return the category that a person at a terminal names for a proposal that has none, or ""."""
+    if not asking.is_typed():
+        return ""
+    (card,) = asking.ask(api.proposal.cards(id=id))
+    return reviewing.ask_category(card) if card.needs_category else ""
 
 
 def _accept_batch(batch: str, *, commit: bool, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from vault_index import api
 from vault_index.entrypoints.cli import asking, output
 from vault_index.entrypoints.words import proposals
 from vault_index.errors import VaultError
+from vault_index.lesson.category import NO_CATEGORY
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
@@ -61,6 +62,17 @@ def show_diff(diff: str) -> None:
         style: dict[str, Any] = ADDED if text.startswith("+") else {}
         style = REMOVED if text.startswith("-") else style
         output.say(output.styled(text, **style))
+
+
+def ask_category(card: Card) -> str:
+    """Ask for the category of a proposal that names none; `.` is an answer, too: see `accept`."""
+    usual = f"Enter for {card.fitting}, " if card.fitting else ""
+    chosen = ""
+    while not chosen:
+        typed = output.ask(f"category of {card.title!r}? ({usual}{NO_CATEGORY} for none)").strip()
+        chosen = typed or card.fitting
+    asking.note_new_categories([chosen])
+    return chosen
 
 
 _KEYS = (
@@ -161,12 +173,15 @@ class Review:
         output.say()
 
     def _accept(self) -> bool:
-        self._accept_one(self._card.id, self._category or self._card.suggested)
+        self._accept_one(self._card, self._category)
         return True
 
-    def _accept_one(self, id: str, category: str) -> None:
-        command = api.proposal.accept(id=id, category=category, commit=self._commit)
-        accepted = self._decide("accepted", id, command)
+    def _accept_one(self, card: Card, chosen: str) -> None:
+        category = chosen or card.suggested
+        if card.needs_category and not category:
+            category = ask_category(card)
+        command = api.proposal.accept(id=card.id, category=category, commit=self._commit)
+        accepted = self._decide("accepted", card.id, command)
         asking.note(f"accepted: {accepted.path}")
 
     def _reject(self) -> bool:
@@ -280,7 +295,7 @@ class Review:
                 (card,) = self._ask(api.proposal.cards(id=each.id))
                 is_shown = each.id == self._card.id
                 chosen = self._category if is_shown else ""
-                self._accept_one(each.id, chosen or card.suggested)
+                self._accept_one(card, chosen)
         return True
 
     def _decide(self, what: str, id: str, command: api.Question[api.Answer]) -> api.Answer:

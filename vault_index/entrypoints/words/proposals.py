@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vault_index.proposals.similarity import BestLesson, Outlook
 
 MAX_UNSURE = 2  # of the five steps of confidence
+_UNFILED = ", in no category: a person names one with -c"
 MAX_SUMMARY, MAX_QUOTE = 240, 160  # characters on the card
 
 Values = Mapping[str, Any]
@@ -88,7 +89,7 @@ def state(card: Card) -> tuple[bool, str]:
         return False, "a draft in the words you typed: [e] edits it"
     if target:
         return True, f"ready: changes {target.id}"
-    if not (card.category or card.suggested):
+    if card.needs_category and not card.suggested:
         return False, "no category: [c] names one"
     return True, f"ready: goes to {card.category or card.suggested}"
 
@@ -166,8 +167,9 @@ def proposed(answer: Proposed) -> Iterator[str]:
     for each in answer.proposals:
         new = f", in a new category: {each.new_category}" if each.new_category else ""
         changes = f", changes {each.changes}" if each.changes else ""
+        unfiled = "" if each.category or each.changes else _UNFILED
         again = f", seen in {each.times} sessions" if each.times > 1 else ""
-        yield f"{each.id} waits: {each.title}{changes}{new}{again}"
+        yield f"{each.id} waits: {each.title}{changes}{new}{unfiled}{again}"
         yield from (f"  {like(near)}" for near in each.near[:1])
         yield from (f"  without the prompt {text!r}: {why}" for text, why in each.left_out)
     for left in answer.dropped:
