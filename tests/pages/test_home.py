@@ -74,7 +74,7 @@ def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_worl
     for said, score in (("far away", 0.2), ("nearby", 0.4), ("nearby", 0.45), ("taught", 0.4)):
         asked(said, **near("ops/cache", score))
     key = injections.key_of("taught")
-    mark = injections.Mark("fires_on", key)
+    mark = injections.Teaching("fires_on", key)
     injections.mark(vault.config.home, vault.root, ("s", key, "ops/cache"), mark)
     with answering(vault.root, own_world, **TEXT_ONLY) as server:
         text = server.ask("GET", LIST).text

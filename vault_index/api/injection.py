@@ -309,7 +309,7 @@ def teach_lesson(
         change = teach.undo(vault, entry, prompt, kind, moved=bool(mark and mark.moved))
     else:
         change = teach.write(vault, entry, prompt, kind)
-    new = None if undo else injections.Mark(kind, _key(change.prompt), change.moved)
+    new = None if undo else injections.Teaching(kind, _key(change.prompt), change.moved)
     with suppress(WriteError):
         injections.mark(home, vault.root, (session, key or _key(prompt), entry.id), new)
     if is_error:

@@ -491,7 +491,7 @@ Key = tuple[str, str, str]  # session, hash of the prompt, lesson
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Teaching:
     """A lesson that was taught about a prompt.
 
     `kind` is the list of the lesson that the prompt went into, `written` the hash of what was written,
@@ -503,7 +503,7 @@ class Mark:
     moved: bool = False
 
 
-def mark(home: Path, root: Path, key: Key, new: Mark | None) -> None:
+def mark(home: Path, root: Path, key: Key, new: Teaching | None) -> None:
     """Note what somebody taught a lesson about a prompt; None takes it back. Raises WriteError."""
     session, prompt, lesson = key
     about = [*_place(root, session), prompt, lesson]
@@ -516,12 +516,12 @@ def mark(home: Path, root: Path, key: Key, new: Mark | None) -> None:
             db.execute("INSERT INTO mark VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
 
-def marks(home: Path, root: Path) -> dict[Key, Mark]:
+def marks(home: Path, root: Path) -> dict[Key, Teaching]:
     """Return what was taught about prompts, and not taken back."""
     query = "SELECT session, prompt, lesson, kind, written, moved FROM mark WHERE vault = ?"
     with state.reading(home) as db:
         rows = db.execute(query, [state.vault_of(root)])
-        return {(row[0], row[1], row[2]): Mark(row[3], row[4], bool(row[5])) for row in rows}
+        return {(row[0], row[1], row[2]): Teaching(row[3], row[4], bool(row[5])) for row in rows}
 
 
 def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
