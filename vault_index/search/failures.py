@@ -164,7 +164,7 @@ def _search(
     vector: Any = sum(share * vectors[each] for share, each in shares) if vectors else None
     store = vault.open_index().store
     scored = scoring.candidates(store, text, vector, range(POOL), None, exact=False)
-    message = Message(weights, failed)
+    message = FailureWords(weights, failed)
     best = [
         (hit.cosine + FULL_TEXT * hit.full_text + COVERAGE * message.coverage(hit), hit)
         for hit in scored.hits
@@ -185,7 +185,7 @@ def _search(
     return FailureHits(hits, floors, strength)
 
 
-class Message:
+class FailureWords:
     """The words of a failure, weighed by their rarity, to compare with many lessons."""
 
     def __init__(self, weights: Words, failed: Failure) -> None:
