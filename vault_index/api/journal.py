@@ -32,7 +32,7 @@ from vault_index.text.blocks import one_line
 from vault_index.transcripts import events
 
 if TYPE_CHECKING:
-    from vault_index.journal.archive import Overview
+    from vault_index.journal.archive import JournalOverview
     from vault_index.journal.forget import Forgotten
     from vault_index.journal.importing import Imported
     from vault_index.journal.journal import Journal
@@ -197,7 +197,7 @@ def day(
 
 
 @recorded
-def status(journal: Journal) -> Overview:
+def status(journal: Journal) -> JournalOverview:
     """Return what is recorded and kept, and what went wrong."""
     from vault_index.journal import archive
 

@@ -18,7 +18,7 @@ from vault_index.vault import Vault
 class StatusPart:
     """The state of the journal for `lessons status`."""
 
-    journal: archive.Overview
+    journal: archive.JournalOverview
 
 
 def state(vault: Vault) -> StatusPart:
@@ -26,7 +26,7 @@ def state(vault: Vault) -> StatusPart:
     return StatusPart(with_hooks(archive.overview(Journal(vault.config)), vault.root))
 
 
-def with_hooks(found: archive.Overview, project: Path) -> archive.Overview:
+def with_hooks(found: archive.JournalOverview, project: Path) -> archive.JournalOverview:
     """Add the settings of the agent whose hooks tell the journal of the end of turns."""
     folders = (None, project)
     places = dict.fromkeys(place for folder in folders for place in agents.recording_in(folder))

@@ -232,7 +232,7 @@ class JournalIndexState:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class JournalOverview:
     """The state of a journal: what is recorded and kept, and what went wrong."""
 
     folder: str
@@ -250,7 +250,7 @@ class Overview:
     hooks: Sequence[str] = ()  # the settings of the agent whose hooks tell it of the end of turns
 
 
-def overview(journal: Journal) -> Overview:
+def overview(journal: Journal) -> JournalOverview:
     """Look at a journal; whoever knows of agents adds the hooks."""
     with state.reading(journal.home) as db:
         of_projects = dict(db.execute("SELECT project, count(*) FROM session GROUP BY project"))
@@ -259,7 +259,7 @@ def overview(journal: Journal) -> Overview:
         (size,) = db.execute("SELECT total(length(data)) FROM moment").fetchone()
     kept = sum(of_projects.values())
     is_older = any(journal.folder.glob("*/project.toml"))
-    return Overview(
+    return JournalOverview(
         folder=str(journal.home / state.FILE),
         recorded=projects.recorded_folders(journal),
         sessions=kept,

@@ -17,7 +17,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.entrypoints.recording import StatusPart
-    from vault_index.journal.archive import Overview
+    from vault_index.journal.archive import JournalOverview
 
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
 MAX_SHOWN = 5  # projects, problems and complaints
@@ -84,12 +84,12 @@ def session_about(session: ListedSession) -> str:
     return ", ".join(filter(None, about))
 
 
-def recorded(state: Overview) -> str:
+def recorded(state: JournalOverview) -> str:
     """Return the projects whose sessions are recorded."""
     return ", ".join("every project" if folder == "*" else folder for folder in state.recorded)
 
 
-def lines(state: Overview) -> Iterator[str]:
+def lines(state: JournalOverview) -> Iterator[str]:
     """Yield the state of the journal for people, a line each."""
     whose, hooks = recorded(state), ", ".join(state.hooks)
     yield f"recorded   {whose or 'nothing: run `lessons install claude --journal`'}"
@@ -111,7 +111,7 @@ def lines(state: Overview) -> Iterator[str]:
         yield f"log        {complaint}"
 
 
-def _contents(state: Overview) -> Iterator[str]:
+def _contents(state: JournalOverview) -> Iterator[str]:
     if not state.sessions:
         older = state.before and f" (files of another version stay in {state.before})"
         yield f"journal    {state.folder}: empty; run `lessons journal import`{older}"
