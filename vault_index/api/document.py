@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from vault_index.api.question import question
 from vault_index.search import documents
-from vault_index.search.documents import Course, Overview
+from vault_index.search.documents import Course, VaultCounts
 from vault_index.vault import Vault
 
 
@@ -17,6 +17,6 @@ def courses(vault: Vault) -> tuple[Course, ...]:
 
 
 @question
-def overview(vault: Vault) -> Overview:
+def overview(vault: Vault) -> VaultCounts:
     """Return the vault in numbers."""
     return documents.count(vault, datetime.now(UTC).date())

@@ -99,7 +99,7 @@ def courses(vault: Vault) -> list[Course]:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class VaultCounts:
     """How much a vault holds, and how many lessons came `lately`."""
 
     lessons: int
@@ -108,13 +108,13 @@ class Overview:
     lately: int
 
 
-def count(vault: Vault, today: date) -> Overview:
+def count(vault: Vault, today: date) -> VaultCounts:
     """Count what a vault holds. Raises IndexStateError without an index."""
     store = vault.open_index().store
     lessons = store.rows(("created_at", "updated_at"), filters.WHOLE)
     dates = [row["created_at"] or row["updated_at"] for row in lessons]
     filed = category.counts([each] for each in store.tally("categories", filters.WHOLE))
-    return Overview(
+    return VaultCounts(
         lessons=len(lessons),
         documents=sum(each.kind == DOCUMENT for each in places(vault)),
         categories=len(filed),
