@@ -32,7 +32,7 @@ _COLUMNS = ("lesson_id", "path", "title", "text", "confidence", "file_hash", *_L
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class UsedLesson:
     """An accepted lesson, and how often agents were given it."""
 
     id: str
@@ -55,7 +55,7 @@ class Cluster:
     """
 
     tag: str  # as in the skill's name
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[UsedLesson, ...]
     least: SkillsTable = field(default_factory=SkillsTable)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     skill must not repeat are left out where a skill may come of it. Raises IndexStateError without an
     index.
     """
-    by_tag: dict[str, dict[str, Pattern]] = {}
+    by_tag: dict[str, dict[str, UsedLesson]] = {}
     for pattern in sorted(_patterns(vault), key=lambda each: each.id):
         for tag in filter(None, map(tag_name, pattern.tags)):
             by_tag.setdefault(tag, {})[pattern.id] = pattern
@@ -104,7 +104,7 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
     return sorted(safe, key=lambda each: each.tag)
 
 
-def _patterns(vault: Vault) -> Iterator[Pattern]:
+def _patterns(vault: Vault) -> Iterator[UsedLesson]:
     table = vault.open_index().store
     only = filters.Filter(type=TYPE).where()
     rows = table.rows(_COLUMNS, filters.all_of(filters.WHOLE, filters.FOR_AGENTS, *only))
@@ -114,7 +114,9 @@ def _patterns(vault: Vault) -> Iterator[Pattern]:
         if (row["path"], row["file_hash"]) in trusted:
             id, title, text = row["lesson_id"], row["title"] or row["lesson_id"], row["text"] or ""
             lists: dict[str, Any] = {name: tuple(row[name] or ()) for name in _LISTS}
-            yield Pattern(id, row["path"], title, text, row["confidence"], uses=uses[id], **lists)
+            yield UsedLesson(
+                id, row["path"], title, text, row["confidence"], uses=uses[id], **lists
+            )
 
 
 def tag_name(tag: str) -> str:

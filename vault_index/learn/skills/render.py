@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from string import Template
 
-from vault_index.learn.skills.cluster import Cluster, Pattern
+from vault_index.learn.skills.cluster import Cluster, UsedLesson
 from vault_index.lesson import category, passages
 from vault_index.lesson.file import hash_of_file
 from vault_index.lesson.skill import CATEGORIES, FILE, PROMPTS, SILENT
@@ -60,7 +60,7 @@ def description(cluster: Cluster) -> str:
     return one_line(about, MAX_DESCRIPTION_CHARS)
 
 
-def _metadata(patterns: Sequence[Pattern]) -> Iterator[str]:
+def _metadata(patterns: Sequence[UsedLesson]) -> Iterator[str]:
     for key, name in ((PROMPTS, "fires_on"), (SILENT, "silent_on")):
         if prompts := [line(text) for each in patterns for text in getattr(each, name)]:
             yield f"  {key}: {quoted(chr(10).join(prompts))}\n"
@@ -68,12 +68,12 @@ def _metadata(patterns: Sequence[Pattern]) -> Iterator[str]:
         yield f"  {CATEGORIES}: {quoted(', '.join(filed))}\n"
 
 
-def _area(heading: str, pattern: Pattern) -> str:
+def _area(heading: str, pattern: UsedLesson) -> str:
     title, summary = heading.partition(" ")[2], line(passages.summary_of(pattern.text))
     return f"- [{_bare(title)}]({REFERENCE}#{anchor(heading)}): {summary}"
 
 
-def _section(heading: str, pattern: Pattern) -> str:
+def _section(heading: str, pattern: UsedLesson) -> str:
     id = line(pattern.id).replace("`", "'")
     about = f"Confidence: {pattern.confidence} of 5. Lesson: `{id}`"
     prompts = "\n".join(f"- {line(text)}" for text in pattern.fires_on)
