@@ -11,7 +11,7 @@ from typing import Unpack
 from vault_index import api, files, git
 from vault_index.api.question import Caller, command
 from vault_index.edit import add, categories, import_lessons, update
-from vault_index.edit.categories import Plan
+from vault_index.edit.categories import RenamePlan
 from vault_index.edit.update import Put, SentText
 from vault_index.errors import ChangedError, VaultError
 from vault_index.index.classifier import Proposal
@@ -144,7 +144,7 @@ def delete_lesson(
 @command
 def rename(
     vault: Vault, caller: Caller, old: str, new: str, write: bool = False
-) -> tuple[Plan, str]:
+) -> tuple[RenamePlan, str]:
     """Rename a category; only with `write` it happens.
 
     Return the plan, and the old name where the vault's settings have it, which stay as they are.

@@ -38,7 +38,7 @@ class CategoryChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RenamePlan:
     """The plan of a rename. `skipped` are files that do not parse, with the reason."""
 
     old: CategoryPath
@@ -47,7 +47,7 @@ class Plan:
     skipped: tuple[str, ...]
 
 
-def plan(vault: Vault, old: str, new: str) -> Plan:
+def plan(vault: Vault, old: str, new: str) -> RenamePlan:
     """List the files that a rename of a category would touch, and what would happen to each.
 
     Whatever is in a folder of that name moves with it, pictures too; frontmatter is rewritten. Raises
@@ -79,7 +79,7 @@ def plan(vault: Vault, old: str, new: str) -> Plan:
         hint = "see the tree with `lessons categories`; proposed categories are in no file yet"
         raise VaultError(f"no lesson is in {before}", hint)
     _refuse_collisions(vault, changes)
-    return Plan(before, after, tuple(_in_order(changes)), tuple(skipped))
+    return RenamePlan(before, after, tuple(_in_order(changes)), tuple(skipped))
 
 
 def move(vault: Vault, path: str, category: str) -> CategoryChange:
@@ -106,11 +106,11 @@ def move(vault: Vault, path: str, category: str) -> CategoryChange:
     change = CategoryChange(path, to, names, data, after)
     for each in (path, to):
         files.refuse_other_repository((vault.lessons_dir / each).parent, vault.lessons_dir)
-    apply(vault, Plan(filed, filed, (change,), ()))
+    apply(vault, RenamePlan(filed, filed, (change,), ()))
     return change
 
 
-def apply(vault: Vault, planned: Plan) -> None:
+def apply(vault: Vault, planned: RenamePlan) -> None:
     """Apply a plan. If a file cannot be changed, all changes are undone.
 
     Each file is compared with the plan right before it is changed, so a save in between stays. Raises
