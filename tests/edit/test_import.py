@@ -30,7 +30,7 @@ def json_lines(values: list[dict[str, object]]) -> bytes:
     return "".join(json.dumps(one) + "\n" for one in values).encode()
 
 
-def verdicts(planned: import_lessons.Plan) -> dict[str, str]:
+def verdicts(planned: import_lessons.ImportPlan) -> dict[str, str]:
     return {item.path: item.verdict for item in planned.items}
 
 

@@ -181,7 +181,7 @@ def import_from(
     category: str = "",
     update: bool = False,
     write: bool = False,
-) -> import_lessons.Plan:
+) -> import_lessons.ImportPlan:
     """Bring in lessons from files and folders, or from a text.
 
     Only with `write` files are written; the index then has them. `update` writes what was corrected

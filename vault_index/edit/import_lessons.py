@@ -67,7 +67,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """The plan of an import. `problems` are sources that cannot be read: `path:line: message`.
 
     `empty` are those with nothing in them to import: no text, a template.
@@ -115,7 +115,7 @@ def plan(
     category: str = "",
     update: bool = False,
     progress: Progress = lambda _done, _all: None,
-) -> Plan:
+) -> ImportPlan:
     """Plan what an import writes where, and what it leaves out and why. Writes nothing.
 
     `format` is a key of `formats.FORMATS`, guessed without. `category` is for drafts without
@@ -155,7 +155,7 @@ def plan(
         except VaultError as error:
             problems.append(f"{item.source}:{item.line}: {error.message}")
     items = _without_duplicates(vault, items, progress)
-    return Plan(tuple(items), tuple(problems), tuple(empty))
+    return ImportPlan(tuple(items), tuple(problems), tuple(empty))
 
 
 def _origin(source: Path, name: str) -> Path:
@@ -182,7 +182,9 @@ def _linked(vault: Vault, item: Item, places: Mapping[Path, Path]) -> Item:
     return replace(item, data=links.moved(item.data, item.origin, place, places))
 
 
-def apply(vault: Vault, planned: Plan, progress: Progress = lambda _done, _all: None) -> list[Path]:
+def apply(
+    vault: Vault, planned: ImportPlan, progress: Progress = lambda _done, _all: None
+) -> list[Path]:
     """Write the files of a plan and return them. If a file fails, no file of its source stays.
 
     Files that were created or edited since stay as they are. Raises WriteError.
