@@ -46,7 +46,7 @@ from vault_index.learn import (
 from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, LearnedLesson, Material
 from vault_index.learn.record import Run
 from vault_index.learn.significance import Significance
-from vault_index.learn.stages import Plan, Request
+from vault_index.learn.stages import CallPlan, Request
 from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
@@ -188,7 +188,7 @@ class _Work:
     by: str  # the name of the model, RULES without one, or an agent
     model: Model | None
     request: Request
-    plan: Plan
+    plan: CallPlan
 
     def run(self, asked_by: str) -> Run:
         it = self.material
@@ -319,7 +319,7 @@ def _prepare(
     seen = replace(material, moments=moments)
     model = llm.open_model(name, config) if name else None
     request = _request(seen, caller) if model or dry_run else Request()
-    plan = stages.plan(seen, config, request) if model else Plan()
+    plan = stages.plan(seen, config, request) if model else CallPlan()
     by = by or (model.name if model else RULES)
     return _Work(vault, caller, material, seen, orders, worth, by, model, request, plan)
 

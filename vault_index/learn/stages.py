@@ -155,7 +155,7 @@ def names(config: Config) -> tuple[str, ...]:
     return FOUR if config[LearnTable].stages == 4 else ONE
 
 
-def plan(material: Material, config: Config, request: Request) -> Plan:
+def plan(material: Material, config: Config, request: Request) -> CallPlan:
     """Return the calls of an analysis, before it is made, and who gets them. Raises SettingsError."""
     stages, calls = names(config), []
     for number, stage in enumerate(stages):
@@ -165,7 +165,7 @@ def plan(material: Material, config: Config, request: Request) -> Plan:
         text = f"{system}\n\n{backend.with_schema(asked, _KEYS[stage])}"
         chars = len(text) + number * _MAX_ANSWER + _AGAIN_CHARS
         calls.append(Planned(stage, chars, text))
-    return Plan(config[LearnTable].model, *receiver(config), tuple(calls))
+    return CallPlan(config[LearnTable].model, *receiver(config), tuple(calls))
 
 
 def run(
@@ -299,7 +299,7 @@ _HERE = ("", "0.0.0.0", "::")  # of a host that is not named, or listens everywh
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CallPlan:
     """The calls of an analysis; none without a model. `receiver` is who gets them, in words."""
 
     model: str = ""

@@ -20,7 +20,7 @@ from vault_index.features import LearnTable
 from vault_index.index.rows import hash_of_prompt
 from vault_index.learn import evidence, gate, record, run, stages
 from vault_index.learn.run import AGENT, Dropped, LearnCaller, Made
-from vault_index.learn.stages import Plan, Planned
+from vault_index.learn.stages import CallPlan, Planned
 from vault_index.llm import backend
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
@@ -255,7 +255,7 @@ def by_model(
     groups = [bare[at : at + AT_ONCE] for at in range(0, len(bare), AT_ONCE)]
     system = (_PROMPTS / "tend.md").read_text("utf-8")
     calls = tuple(_planned(system, group) for group in groups)
-    plan = Plan(name, *stages.receiver(vault.config), calls)
+    plan = CallPlan(name, *stages.receiver(vault.config), calls)
     if dry_run or not groups:
         return Tended(sends=str(plan), text="\n\n".join(call.text for call in calls))
     model = llm.open_model(name, vault.config)
