@@ -20,7 +20,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
 from vault_index.edit import add, categories, import_lessons, update
 from vault_index.errors import ChangedError, VaultError, WriteError
-from vault_index.index.classifier import Proposal
+from vault_index.index.classifier import ProbableCategories
 from vault_index.vault import Vault, open_vault
 
 Hook = Callable[[str, Callable[[], object]], None]
@@ -105,7 +105,9 @@ def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
     make_vault: MakeVault, when_writing: Hook
 ) -> None:
     vault = make_vault({f"{n}.md": lesson_text(n, n) for n in "xyz"})
-    proposals = [Proposal(n, f"lessons/{n}.md", n, ("devops",), 0.9, ("because",)) for n in "xyz"]
+    proposals = [
+        ProbableCategories(n, f"lessons/{n}.md", n, ("devops",), 0.9, ("because",)) for n in "xyz"
+    ]
     when_writing("y.md", lambda: save(vault.lessons_dir / "y.md", "Saved.\n"))
     written, failed = categories.write(vault, proposals)
     assert list(written) == ["lessons/x.md", "lessons/z.md"]

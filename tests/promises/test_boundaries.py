@@ -12,7 +12,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index.edit import add, categories, import_lessons, init, update
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import reconcile
-from vault_index.index.classifier import Proposal
+from vault_index.index.classifier import ProbableCategories
 from vault_index.vault import Vault
 
 DECLARED = "---\ncategories: [devops/ci]\n---\n# {0}\n\n{0} is this.\n"
@@ -77,7 +77,7 @@ def test_add_import_and_classify_leave_another_repository_alone(with_repository:
     assert planned.to_write == []
     assert "git repository of its own" in planned.problems[0]
     path = "lessons/devops/shared/new.md"
-    proposal = Proposal("new", path, "New", ("devops",), 0.9, ())
+    proposal = ProbableCategories("new", path, "New", ("devops",), 0.9, ())
     written, failed = categories.write(with_repository, [proposal])
     assert written == {}
     assert "git repository of its own" in failed[0]

@@ -14,7 +14,7 @@ from vault_index.edit import add, categories, import_lessons, update
 from vault_index.edit.categories import RenamePlan
 from vault_index.edit.update import Put, SentText
 from vault_index.errors import ChangedError, VaultError
-from vault_index.index.classifier import Proposal
+from vault_index.index.classifier import ProbableCategories
 from vault_index.lesson import edits, parse
 from vault_index.search import entries
 from vault_index.search.hit import WholeEntry
@@ -159,7 +159,7 @@ def rename(
 
 @command
 def accept(
-    vault: Vault, caller: Caller, proposals: Sequence[Proposal], write: bool = True
+    vault: Vault, caller: Caller, proposals: Sequence[ProbableCategories], write: bool = True
 ) -> tuple[list[str], list[str], list[str]]:
     """Write proposed categories into lesson files; without `write` no file changes.
 

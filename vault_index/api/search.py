@@ -117,7 +117,7 @@ def compare(vault: Vault, paths: Sequence[str]) -> duplicates.IndexFindings:
 
 
 @question
-def classify(vault: Vault) -> tuple[classifier.Proposal, ...]:
+def classify(vault: Vault) -> tuple[classifier.ProbableCategories, ...]:
     """Propose categories for the lessons without any."""
     from vault_index.index import classifier
 

@@ -11,7 +11,7 @@ from typing import Any
 from vault_index import files
 from vault_index.edit import update
 from vault_index.errors import ChangedError, VaultError, WriteError
-from vault_index.index.classifier import MAX_CATEGORIES, Proposal
+from vault_index.index.classifier import MAX_CATEGORIES, ProbableCategories
 from vault_index.lesson import edits, parse
 from vault_index.lesson.category import (
     UNCATEGORIZED,
@@ -262,7 +262,7 @@ def _undo(vault: Vault, done: Sequence[CategoryChange]) -> list[str]:
 
 
 def write(
-    vault: Vault, proposals: Iterable[Proposal], *, preview: bool = False
+    vault: Vault, proposals: Iterable[ProbableCategories], *, preview: bool = False
 ) -> tuple[dict[str, list[CategoryPath]], list[str]]:
     """Write proposals into the frontmatter of their files; return what each changed file gets.
 
@@ -270,7 +270,7 @@ def write(
     read, were saved meanwhile, or are in a repository of their own. A `preview` writes nothing. Raises
     WriteError.
     """
-    by_path: dict[str, list[Proposal]] = {}
+    by_path: dict[str, list[ProbableCategories]] = {}
     for proposal in proposals:
         if proposal.categories != (UNCATEGORIZED,):
             by_path.setdefault(proposal.path, []).append(proposal)
@@ -292,7 +292,9 @@ def write(
     return written, failed
 
 
-def _filed_under(vault: Vault, path: str, proposals: Sequence[Proposal]) -> tuple[bytes, bytes]:
+def _filed_under(
+    vault: Vault, path: str, proposals: Sequence[ProbableCategories]
+) -> tuple[bytes, bytes]:
     """Return a file as it is and with the proposals in it. Raises VaultError for why not."""
     file = vault.root / path
     before = after = files.read_file(file)

@@ -92,7 +92,7 @@ _FILED = filters.any_of("filed_by", (rows.AUTHOR, rows.FOLDER))
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProbableCategories:
     """The probable categories of a lesson, likeliest first, and why. `sure` is 0..1 for the first.
 
     `categories` is `("uncategorized",)` where nothing is likely enough.
@@ -294,7 +294,7 @@ def _certainty(share: float) -> float:
     return 1 / (1 + math.exp(-INTERCEPT - SLOPE * math.log(share / (1 - share))))
 
 
-def propose(vault: Vault) -> list[Proposal]:
+def propose(vault: Vault) -> list[ProbableCategories]:
     """Propose categories for the lessons that have none, by id. The index is read as it is.
 
     Raises IndexStateError without one.
@@ -342,7 +342,7 @@ def reclassify(table: Table, config: Config, embed: Embed | None) -> int:
     return len(changed)
 
 
-def _proposals(table: Table, config: Config, embed: Embed | None) -> list[Proposal]:
+def _proposals(table: Table, config: Config, embed: Embed | None) -> list[ProbableCategories]:
     where = filters.all_of(_UNFILED, filters.WHOLE)
     columns = ("id", "lesson_id", "path", "title", "text", "file_hash")
     unfiled, vectors = table.rows_and_vectors(columns, where)
@@ -354,7 +354,7 @@ def _proposals(table: Table, config: Config, embed: Embed | None) -> list[Propos
     for row, vector in zip(unfiled, several, strict=True):
         verdict = classifier.classify(row["title"], row["text"], vector)
         about = row["lesson_id"], row["path"], row["title"]
-        proposals.append(Proposal(*about, *verdict, file_hash=row["file_hash"]))
+        proposals.append(ProbableCategories(*about, *verdict, file_hash=row["file_hash"]))
     return proposals
 
 

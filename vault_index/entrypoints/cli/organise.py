@@ -18,7 +18,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.edit.import_lessons import Item
-    from vault_index.index.classifier import Proposal
+    from vault_index.index.classifier import ProbableCategories
 
 
 @click.group("categories", cls=options.WithDefault, epilog="Example: lessons categories --json")
@@ -101,7 +101,7 @@ def propose(write: bool) -> options.Answers:
     output.say(f"{count(len(sure), 'proposal')}{several}; nothing is written without --write")
 
 
-def _print_proposals(proposals: Sequence[Proposal]) -> None:
+def _print_proposals(proposals: Sequence[ProbableCategories]) -> None:
     for proposal in proposals:
         categories = _categories(proposal)
         is_placed = categories != UNCATEGORIZED
@@ -110,7 +110,7 @@ def _print_proposals(proposals: Sequence[Proposal]) -> None:
         output.row(output.styled(f"   {proposal.path}: {'; '.join(proposal.why)}", dim=True))
 
 
-def _categories(proposal: Proposal) -> str:
+def _categories(proposal: ProbableCategories) -> str:
     return ", ".join(proposal.categories)
 
 
