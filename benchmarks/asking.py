@@ -44,7 +44,7 @@ from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
 from vault_index.ask.respond import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.embed import download
 from vault_index.features import AskTable
-from vault_index.llm.backend import TOOL, Question, Reply, Take, ToolCall
+from vault_index.llm.backend import TOOL, ModelQuestion, Reply, Take, ToolCall
 from vault_index.search import evaluate
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.search.measuring import quantile
@@ -69,7 +69,7 @@ class Reader:
         self._reads = reads
         self._searches = searches
 
-    def converse(self, question: Question, take: Take | None = None) -> Reply:
+    def converse(self, question: ModelQuestion, take: Take | None = None) -> Reply:
         """Return the calls of the tool, then an answer."""
         if sum(turn.role == TOOL for turn in question.after) < self._searches:
             return Reply("", calls=(ToolCall("1", NAME, {"query": question.prompt}),))

@@ -32,7 +32,7 @@ from vault_index.features import LearnTable
 from vault_index.journal import capture
 from vault_index.learn import evidence, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
-from vault_index.llm.backend import Question, Reply, Take
+from vault_index.llm.backend import ModelQuestion, Reply, Take
 from vault_index.search import evaluate
 from vault_index.search.evaluate import LabelledPrompt
 from vault_index.transcripts import reading
@@ -137,7 +137,7 @@ def _answer(vault: Vault, name: str, text: str) -> tuple[Answer, list[str]]:
     model = llm.open_model(name, vault.config)
     converse = model.converse
 
-    def listening(question: Question, take: Take | None = None) -> Reply:
+    def listening(question: ModelQuestion, take: Take | None = None) -> Reply:
         reply = converse(question, take)
         written.append(reply.text)
         return reply

@@ -21,7 +21,7 @@ from vault_index.errors import (
     ModelRefusedError,
     ModelToolsError,
 )
-from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, Reply, Take, ToolCall
+from vault_index.llm.backend import ASSISTANT, TOOL, USER, ModelQuestion, Reply, Take, ToolCall
 
 TOKEN = "tk-not-for-models-0123456789"
 
@@ -48,11 +48,11 @@ class ScriptedChat:
         self, *lines: str | Reply | Exception, can_call_tools: bool = True, cut: str = ""
     ) -> None:
         self.can_call_tools = can_call_tools
-        self.asked: list[Question] = []
+        self.asked: list[ModelQuestion] = []
         self._lines = list(lines)
         self._cut = cut
 
-    def converse(self, question: Question, take: Take | None = None) -> Reply:
+    def converse(self, question: ModelQuestion, take: Take | None = None) -> Reply:
         """Return the next line."""
         self.asked.append(question)
         line = self._lines.pop(0)

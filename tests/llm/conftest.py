@@ -11,7 +11,7 @@ import pytest
 from tests.support.model_server import ModelServer
 from vault_index.config import Config, LlmTable
 from vault_index.llm import BACKENDS
-from vault_index.llm.backend import Question, Tool
+from vault_index.llm.backend import ModelQuestion, Tool
 from vault_index.llm.metered import Allowance, Model
 
 TEXT = "Erhöhe den Heap auf 4 GB \N{EM DASH} dann baut es. \N{ROCKET} \U0001f9d1\u200d\U0001f4bb"
@@ -22,8 +22,8 @@ SEARCH = Tool(
 )
 WANTED = {"query": "größerer Heap"}
 CALL = ("search_lessons", json.dumps(WANTED, ensure_ascii=False))
-PLAIN = Question("Be brief.", "What was it?")
-QUESTION = Question("Be brief.", "What was it?", tools=(SEARCH,))
+PLAIN = ModelQuestion("Be brief.", "What was it?")
+QUESTION = ModelQuestion("Be brief.", "What was it?", tools=(SEARCH,))
 KINDS = ("anthropic", "openai")
 KEY = "sk-made-up-for-this-test"
 

@@ -15,7 +15,7 @@ from tests.support.watchers import soon
 from vault_index import llm
 from vault_index.config import Config, LlmTable
 from vault_index.errors import ModelAwayError, ModelBudgetError
-from vault_index.llm.backend import Question
+from vault_index.llm.backend import ModelQuestion
 from vault_index.llm.metered import Allowance, Day
 
 NOON = 1_795_176_000.0  # 2026-11-20T12:00:00Z
@@ -31,7 +31,7 @@ def ask(config: Config) -> str:
     """Ask as another process would: nothing is kept but the file."""
     return (
         llm.open_model("openai:opus", config, sleep=lambda _: None)
-        .converse(Question("Be brief.", "Hi?"))
+        .converse(ModelQuestion("Be brief.", "Hi?"))
         .text
     )
 

@@ -13,7 +13,7 @@ from tests.support.model_server import ModelServer
 from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAnswerError, ModelCallError, ModelRefusedError, SettingsError
-from vault_index.llm.backend import Question, is_refusal
+from vault_index.llm.backend import ModelQuestion, is_refusal
 from vault_index.llm.metered import Allowance, Model
 from vault_index.llm.openai import OllamaBackend, ollama_url
 
@@ -35,7 +35,7 @@ def test_a_model_is_opened_by_the_name_in_the_settings(server: ModelServer, tmp_
     config = Config(home=tmp_path, ollama_host=server.url)
     opened = llm.open_model("ollama:llama3.2:3b", config)
     assert opened.name == "ollama:llama3.2:3b"
-    assert opened.converse(Question("Be brief.", "Hello?")).text == TEXT
+    assert opened.converse(ModelQuestion("Be brief.", "Hello?")).text == TEXT
     assert server.chats[0]["model"] == "llama3.2:3b"
 
 
@@ -100,7 +100,7 @@ def test_a_question_that_the_server_cut_is_an_error(server: ModelServer, model: 
     """Ollama reads as much as its context holds, and says so in the count of tokens alone."""
     server.context = 42
     with pytest.raises(ModelCallError, match="read only 42 tokens of the question") as caught:
-        model.converse(Question("", "words " * 5000))
+        model.converse(ModelQuestion("", "words " * 5000))
     assert "OLLAMA_CONTEXT_LENGTH" in caught.value.hint
 
 

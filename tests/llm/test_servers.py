@@ -15,7 +15,7 @@ from tests.support.model_server import ModelServer, Response
 from vault_index import llm
 from vault_index.config import Config, LlmTable, load
 from vault_index.errors import ModelAwayError, ModelCallError, SettingsError
-from vault_index.llm.backend import Question
+from vault_index.llm.backend import ModelQuestion
 from vault_index.llm.metered import Model
 from vault_index.llm.server import PassingError, events_in
 
@@ -49,8 +49,8 @@ def test_anthropic_is_asked_as_its_api_says(
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/")
     model = llm.open_model("anthropic:claude-opus-5", Config(home=tmp_path))
-    assert model.converse(Question("Be brief.", "Hello?")).text == TEXT
-    assert model.converse(Question("", "Hello?")).text == TEXT
+    assert model.converse(ModelQuestion("Be brief.", "Hello?")).text == TEXT
+    assert model.converse(ModelQuestion("", "Hello?")).text == TEXT
     first, second = server.requests
     assert first.path == "/v1/messages"
     assert first.headers["x-api-key"] == KEY
@@ -75,7 +75,7 @@ def test_tokens_temperature_and_the_key_are_settings(
     )
     config = load(environ={"LESSONS_HOME": str(tmp_path)})
     for name in ("openai:m", "anthropic:m"):
-        assert llm.open_model(name, config).converse(Question("", "Hello?")).text == TEXT
+        assert llm.open_model(name, config).converse(ModelQuestion("", "Hello?")).text == TEXT
     for request in server.requests:
         assert (request.body["max_tokens"], request.body["temperature"]) == (700, 0.4)
     first, second = server.requests
@@ -83,7 +83,7 @@ def test_tokens_temperature_and_the_key_are_settings(
     assert second.headers["x-api-key"] == KEY
     monkeypatch.delenv("TEAM_KEY")
     with pytest.raises(ModelCallError) as caught:
-        llm.open_model("anthropic:m", config).converse(Question("", "Hello?"))
+        llm.open_model("anthropic:m", config).converse(ModelQuestion("", "Hello?"))
     assert caught.value.hint == "set TEAM_KEY in the environment"
     write(tmp_path / "config.toml", '[llm]\nopenai_key_variable = "sk-abc"\n')
     with pytest.raises(SettingsError, match="must be the name of a variable"):
@@ -98,7 +98,7 @@ def test_an_openai_compatible_server_is_asked_as_its_api_says(
     local = llm.open_model("openai:qwen3:4b", config)
     assert local.complete_json("Be exact.", "What was it?", KEYS) == GOOD
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    llm.open_model("openai:qwen3:4b", config).converse(Question("", "Hello?"))
+    llm.open_model("openai:qwen3:4b", config).converse(ModelQuestion("", "Hello?"))
     first, second = server.requests
     assert first.path == "/v1/chat/completions"
     assert "authorization" not in first.headers
@@ -143,7 +143,7 @@ def test_what_may_pass_is_tried_again_three_times(
     server: ModelServer, model: Model, pauses: list[float], status: int
 ) -> None:
     server.instead = [Response(status, {"error": {"message": "busy"}})] * 3
-    assert model.converse(Question("", "Hello?")).text == TEXT
+    assert model.converse(ModelQuestion("", "Hello?")).text == TEXT
     assert [round(pause / base, 2) for pause, base in zip(pauses, (0.5, 1, 2), strict=True)] == (
         pytest.approx([1.25] * 3, abs=0.26)
     )
@@ -215,7 +215,7 @@ def test_an_answer_that_was_cut_off_on_its_way(
     server: ModelServer, model: Model, pauses: list[float]
 ) -> None:
     server.instead = [Response(body={"content": SECRET}, is_cut=True)] * 3
-    assert model.converse(Question("", "Hello?")).text == TEXT
+    assert model.converse(ModelQuestion("", "Hello?")).text == TEXT
     server.instead = [Response(body={"content": SECRET}, is_cut=True)] * 4
     assert "ended the connection" in caught_from(model).message
     assert len(pauses) == 6
@@ -256,7 +256,7 @@ def test_a_proxy_is_not_asked_for_a_server_of_this_machine(
     with ModelServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         monkeypatch.setenv("ALL_PROXY", proxy.url)
-        assert model.converse(Question("", "Hello?")).text == TEXT
+        assert model.converse(ModelQuestion("", "Hello?")).text == TEXT
         assert not proxy.requests
 
 
@@ -283,7 +283,9 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         llm.open_model("openai:opus", Config(home=tmp_path))
     assert "openai_url = " in caught.value.hint
     with pytest.raises(ModelAwayError, match="there is no key") as away:
-        llm.open_model("anthropic:opus", Config(home=tmp_path)).converse(Question("", "Hello?"))
+        llm.open_model("anthropic:opus", Config(home=tmp_path)).converse(
+            ModelQuestion("", "Hello?")
+        )
     assert "ANTHROPIC_API_KEY" in away.value.hint
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.llm.conftest import CALL, PLAIN, QUESTION, SEARCH, TEXT, WANTED
 from tests.support.model_server import ModelServer, Response
 from vault_index.errors import ModelToolsError
-from vault_index.llm.backend import ASSISTANT, TOOL, USER, Question, ToolCall, Turn
+from vault_index.llm.backend import ASSISTANT, TOOL, USER, ModelQuestion, ToolCall, Turn
 from vault_index.llm.metered import Model
 
 
@@ -49,7 +49,7 @@ def test_the_result_of_a_call_goes_back_to_the_model(
         Turn(TOOL, "[1] 4 GB", call="toolu_1"),
         Turn(TOOL, "No more searches.", call="toolu_2"),
     )
-    model.converse(Question("", "What was it?", before=before, after=after), lambda _: None)
+    model.converse(ModelQuestion("", "What was it?", before=before, after=after), lambda _: None)
     messages = server.chats[0]["messages"][-6:]
     if kind == "anthropic":
         assert [message["role"] for message in messages] == ["user", "assistant"] * 2 + ["user"]

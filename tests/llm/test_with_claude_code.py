@@ -20,7 +20,7 @@ from tests.support.messages_api import MessagesApi, text
 from vault_index import llm
 from vault_index.config import Config
 from vault_index.errors import ModelAwayError
-from vault_index.llm.backend import Question
+from vault_index.llm.backend import ModelQuestion
 from vault_index.transcripts import events
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.timeout(600)]
@@ -101,7 +101,7 @@ def test_its_errors_are_in_our_words(home: Path, monkeypatch: pytest.MonkeyPatch
     model = llm.open_model("claude:opus", Config(home=home), sleep=lambda _: None)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     with pytest.raises(ModelAwayError, match="has no network"):
-        model.converse(Question(SYSTEM, PROMPT))
+        model.converse(ModelQuestion(SYSTEM, PROMPT))
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(ModelAwayError, match="is not logged in"):
-        model.converse(Question(SYSTEM, PROMPT))
+        model.converse(ModelQuestion(SYSTEM, PROMPT))

@@ -13,7 +13,7 @@ from tests.llm.llama_server import shared_model
 from tests.support.homes import shared_folder
 from vault_index import llm
 from vault_index.config import Config, LlmTable
-from vault_index.llm.backend import ASSISTANT, TOOL, Question, ToolCall, Turn, schema_of
+from vault_index.llm.backend import ASSISTANT, TOOL, ModelQuestion, ToolCall, Turn, schema_of
 from vault_index.llm.metered import Allowance
 
 pytestmark = [pytest.mark.language_model, pytest.mark.timeout(600)]
@@ -63,7 +63,7 @@ def test_the_pieces_of_a_conversation_are_its_text(config: Config) -> None:
     model = llm.open_model("openai:gemma", config)
     pieces: list[str] = []
     reply = model.converse(
-        Question("Be brief.", "Is it new?", schema_of(NEW), after=after), pieces.append
+        ModelQuestion("Be brief.", "Is it new?", schema_of(NEW), after=after), pieces.append
     )
     assert len(pieces) > 2
     assert "".join(pieces) == reply.text

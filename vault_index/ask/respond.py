@@ -21,7 +21,7 @@ from vault_index.ask.conversations import Exchange, turns
 from vault_index.ask.passages import JOURNAL, Passage, SearchResult, Wanted
 from vault_index.errors import ModelCallError, ModelRefusedError, ModelToolsError, VaultError
 from vault_index.hotpath import chatter
-from vault_index.llm.backend import ASSISTANT, TOOL, Question, Reply, Turn, is_refusal
+from vault_index.llm.backend import ASSISTANT, TOOL, ModelQuestion, Reply, Turn, is_refusal
 from vault_index.text import blocks
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _deciding(
     """Let the model search as often as it may, and answer."""
     allowed = "one search" if max_searches == 1 else f"{max_searches} searches"
     system = _prompt("ask").replace("{searches}", allowed)
-    question = Question(system, course.query, before=turns(before), tools=(passages.SEARCH,))
+    question = ModelQuestion(system, course.query, before=turns(before), tools=(passages.SEARCH,))
     searches = 0
     for _ in range(max_searches + SPARE_ROUNDS):
         reply = _ask(course, model, question)
@@ -220,7 +220,7 @@ def _searched_first(
             course.show(_unknown(course))
             return _answer(course, UNKNOWN)
         prompt = f"{result}\n\nQuestion: {course.query}"
-    question = Question(_prompt("ask_passages"), prompt, before=turns(before))
+    question = ModelQuestion(_prompt("ask_passages"), prompt, before=turns(before))
     _ask(course, model, question)
     return _written(course)
 
@@ -240,7 +240,7 @@ def _search(course: _Course, find: Find, wanted: Wanted) -> str:
     return passages.result(new, result.place, result.notes)
 
 
-def _ask(course: _Course, model: Model, question: Question) -> Reply | None:
+def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None:
     """Ask, and pass the answer on as it comes; return a reply that calls tools, or says little.
 
     A model may speak before it calls a tool, which is no answer. So where it has tools, its text is held

@@ -105,7 +105,7 @@ class AnthropicBackend(HttpBackend):
     def _headers(self) -> dict[str, str]:
         return {"x-api-key": self.key, "anthropic-version": VERSION}
 
-    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.ModelQuestion, streams: bool) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": self.answer_tokens,
@@ -143,7 +143,7 @@ def _blocks(turn: backend.Turn) -> list[dict[str, Any]]:
     return [*([{"type": "text", "text": turn.text}] if has_text else []), *uses]
 
 
-def _tools(question: backend.Question) -> dict[str, Any]:
+def _tools(question: backend.ModelQuestion) -> dict[str, Any]:
     """Return the tools of a request: a conversation with calls is refused without them."""
     if question.tools:
         tools = [

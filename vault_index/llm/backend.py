@@ -47,7 +47,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelQuestion:
     """A prompt, with what was said `before` and `after` it in the same conversation.
 
     `schema`, which is in the prompt already, is for servers that hold a model to one. Only a backend that
@@ -105,7 +105,7 @@ class Backend:
         self.answer_tokens = config.llm.max_tokens  # at most, thinking included
         self.connection = Connections()
 
-    def ask(self, question: Question, take: Take | None = None) -> Reply:
+    def ask(self, question: ModelQuestion, take: Take | None = None) -> Reply:
         """Return the reply of one attempt; `take` gets its text in pieces, as the model writes them.
 
         A backend that cannot do so passes the whole text on at once. Raises ModelCallError, as

@@ -102,7 +102,9 @@ class ClaudeBackend(backend.Backend):
         if self._process is not None:
             _stop(self._process)
 
-    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
+    def ask(
+        self, question: backend.ModelQuestion, take: backend.Take | None = None
+    ) -> backend.Reply:
         """Return the reply of one start of the program. Raises ModelCallError, and WriteError."""
         self._is_ended = False
         program = find_program(self.environ)
@@ -210,7 +212,7 @@ class ClaudeBackend(backend.Backend):
         )
 
 
-def _prompt(question: backend.Question) -> str:
+def _prompt(question: backend.ModelQuestion) -> str:
     """Return the prompt, as the last part of the conversation that it is in."""
     if not question.before and not question.after:
         return question.prompt

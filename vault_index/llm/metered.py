@@ -19,7 +19,7 @@ from vault_index.llm.backend import (
     DECLINED,
     MAX_CHARS,
     Backend,
-    Question,
+    ModelQuestion,
     Reply,
     Take,
     Usage,
@@ -125,10 +125,10 @@ class Model:
         `backend.parse_json` says which part of JSON schema counts. The schema is in the prompt, whatever
         the backend: not every server knows another way, and some that say they do ignore it.
         """
-        reply = self.converse(Question(system, with_schema(prompt, keys), schema_of(keys)))
+        reply = self.converse(ModelQuestion(system, with_schema(prompt, keys), schema_of(keys)))
         return parse_json(reply.text.strip(), keys, self.name)
 
-    def converse(self, question: Question, take: Take | None = None) -> Reply:
+    def converse(self, question: ModelQuestion, take: Take | None = None) -> Reply:
         """Return the reply, its text or its calls; `take` gets its text in pieces as they come, and
         "" in each second that the model is silent.
 
@@ -165,7 +165,7 @@ class Model:
             f"{self.name} answered with more than {MAX_CHARS:,} characters", "choose another model"
         )
 
-    def _attempt(self, question: Question, pieces: _Pieces | None) -> Reply:
+    def _attempt(self, question: ModelQuestion, pieces: _Pieces | None) -> Reply:
         """Return the reply of one call, written down before and after it. Raises ModelCallError."""
         expected = question.chars // CHARS_A_TOKEN + 1
         booking = self._allowance.book(expected + self._backend.answer_tokens)

@@ -115,7 +115,7 @@ class OpenAIBackend(server.HttpBackend):
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.ModelQuestion, streams: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": question.system}] if question.system else []
         messages = [*system, *map(_message, question.turns)]
         body: dict[str, Any] = {"model": self.model, "messages": messages}
@@ -158,7 +158,9 @@ class OllamaBackend(OpenAIBackend):
 
     kind = "ollama"
 
-    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
+    def ask(
+        self, question: backend.ModelQuestion, take: backend.Take | None = None
+    ) -> backend.Reply:
         """Return the reply of one request. Raises ModelCallError, also where Ollama cut the question."""
         reply = super().ask(question, take)
         if reply.input_tokens and reply.input_tokens * MAX_CHARS_A_TOKEN < question.chars:
@@ -174,7 +176,7 @@ class OllamaBackend(OpenAIBackend):
         is_safe = parts.scheme == "https" or model_http.is_this_machine(parts.hostname or "")
         return f"{url}/v1/chat/completions", "OLLAMA_HOST", "OLLAMA_API_KEY" if is_safe else ""
 
-    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.ModelQuestion, streams: bool) -> dict[str, Any]:
         body = super()._body(question, streams)
         return body if _EFFORT in self.refused else body | {_EFFORT: "none"}
 

@@ -223,7 +223,9 @@ class HttpBackend(backend.Backend):
                 f"use an https address in {self.setting}, or start without {self.key_name}",
             )
 
-    def ask(self, question: backend.Question, take: backend.Take | None = None) -> backend.Reply:
+    def ask(
+        self, question: backend.ModelQuestion, take: backend.Take | None = None
+    ) -> backend.Reply:
         """Return the reply of one request that the server takes. Raises ModelCallError."""
         if self.needs_key and not self.key:
             hint = f"set {self.key_name} in the environment"
@@ -257,7 +259,7 @@ class HttpBackend(backend.Backend):
     def _headers(self) -> dict[str, str]:
         raise NotImplementedError
 
-    def _body(self, question: backend.Question, streams: bool) -> dict[str, Any]:
+    def _body(self, question: backend.ModelQuestion, streams: bool) -> dict[str, Any]:
         raise NotImplementedError
 
     def _has_simpler_form(self, _answered: Answered, _body: Mapping[str, Any]) -> bool:
