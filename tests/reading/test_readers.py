@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vault_index.transcripts import claude_code, codex, events, tools
-from vault_index.transcripts.events import Reader, TranscriptEvent
+from vault_index.transcripts.events import TranscriptEvent, TranscriptReader
 
 
 def user(content: Any, **values: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def read(*records: Any) -> list[TranscriptEvent]:
     return events_of(claude_code.Reader(), records)
 
 
-def events_of(reader: Reader, records: Iterable[Any]) -> list[TranscriptEvent]:
+def events_of(reader: TranscriptReader, records: Iterable[Any]) -> list[TranscriptEvent]:
     lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
     return [*(event for line in lines for event in reader.events(line.encode())), *reader.end()]
 

@@ -99,7 +99,7 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its oth
 _BEGIN = re.compile(r"\S")
 
 
-class Reader:
+class TranscriptReader:
     """Turns lines of a transcript into events: a reader of each agent's."""
 
     unread = 0  # lines that are not JSON, and records of types that nobody described yet

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from vault_index import files
 from vault_index.hotpath import index_files
 from vault_index.transcripts import claude_code, codex, events
-from vault_index.transcripts.events import Reader, TranscriptEvent
+from vault_index.transcripts.events import TranscriptEvent, TranscriptReader
 
 CLAUDE, CODEX = "claude", "codex"
 _PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
@@ -100,7 +100,7 @@ class Reading:
         unread: int = 0,
         digest: Any = None,
     ) -> None:
-        self.reader: Reader = (
+        self.reader: TranscriptReader = (
             codex.Reader(state or {})
             if agent == CODEX
             else claude_code.Reader(of_subagent=file.name.startswith("agent-"))
