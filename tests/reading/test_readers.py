@@ -115,17 +115,17 @@ def test_codex_comes_through_the_same_door() -> None:
          "output": "Process exited with code 2\nOutput:\nno rule"}},
         {"type": "event_msg", "payload": {"type": "agent_message", "message": "There is no rule."}},
     ]  # fmt: skip
-    session = events_of(codex.Reader(), records)
+    session = events_of(codex.CodexReader(), records)
     expected = [events.PROMPT, events.TOOL_CALL, events.TOOL_RESULT, events.TEXT]
     assert [event.kind for event in session] == expected
     assert (session[0].session, session[0].branch, session[0].text) == ("s1", "main", "fix it")
     assert session[1].input == {"cmd": "make"}
     assert session[2].is_error
-    first = codex.Reader()
+    first = codex.CodexReader()
     begun = events_of(first, records[:4])
-    assert [*begun, *events_of(codex.Reader(first.state()), records[4:])] == session
+    assert [*begun, *events_of(codex.CodexReader(first.state()), records[4:])] == session
     records[0]["payload"]["originator"] = "codex_exec"
-    automated = events_of(codex.Reader(), records)
+    automated = events_of(codex.CodexReader(), records)
     assert automated[0].kind == events.AUTOMATED
     for number, type, kind in (
         (2, "UserMessage", "text"),
@@ -134,7 +134,7 @@ def test_codex_comes_through_the_same_door() -> None:
         message = {"type": kind, "text": records[number]["payload"]["message"]}
         item = {"type": type, "content": [message, {"type": "local_image"}]}
         records[number]["payload"] = {"type": "item_completed", "item": item}
-    newer = events_of(codex.Reader(), records)
+    newer = events_of(codex.CodexReader(), records)
     assert [(each.kind, each.text) for each in newer] == [(e.kind, e.text) for e in automated]
     assert newer[0].images == 1
 

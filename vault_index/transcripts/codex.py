@@ -30,7 +30,7 @@ _HEADER = re.compile(
 )
 
 
-class Reader(events.TranscriptReader):
+class CodexReader(events.TranscriptReader):
     """Reads a rollout line by line. A record has no id of its own: it is `<session>:<number>`."""
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:

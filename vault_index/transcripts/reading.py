@@ -101,7 +101,7 @@ class Reading:
         digest: Any = None,
     ) -> None:
         self.reader: TranscriptReader = (
-            codex.Reader(state or {})
+            codex.CodexReader(state or {})
             if agent == CODEX
             else claude_code.Reader(of_subagent=file.name.startswith("agent-"))
         )
