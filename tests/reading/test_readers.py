@@ -23,7 +23,7 @@ def assistant(*blocks: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 def read(*records: Any) -> list[TranscriptEvent]:
     """Read records as a transcript of Claude Code; a text is a line as it is."""
-    return events_of(claude_code.Reader(), records)
+    return events_of(claude_code.ClaudeReader(), records)
 
 
 def events_of(reader: TranscriptReader, records: Iterable[Any]) -> list[TranscriptEvent]:
@@ -98,7 +98,7 @@ def test_what_is_odd_is_counted_and_never_fatal() -> None:
         json.dumps(user("a")) + json.dumps(user("b")),
     ]
     lines += ["[1]", "\ufffd", json.dumps({"type": "user", "message": None})]
-    reader = claude_code.Reader()
+    reader = claude_code.ClaudeReader()
     read_events = events_of(reader, lines)
     assert [event.text for event in read_events] == ["a", "b"]
     assert reader.unread == 3

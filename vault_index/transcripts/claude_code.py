@@ -45,7 +45,7 @@ _ANSWER = re.compile(r'"([^"]*)"="([^"]*)"')
 _EXITED = re.compile(r"Exit code (\d{1,9})\b")
 
 
-class Reader(events.TranscriptReader):
+class ClaudeReader(events.TranscriptReader):
     """Reads a transcript line by line. `of_subagent`: a subagent's, which is a separate file."""
 
     def __init__(self, *, of_subagent: bool = False) -> None:

@@ -103,7 +103,7 @@ class Reading:
         self.reader: TranscriptReader = (
             codex.CodexReader(state or {})
             if agent == CODEX
-            else claude_code.Reader(of_subagent=file.name.startswith("agent-"))
+            else claude_code.ClaudeReader(of_subagent=file.name.startswith("agent-"))
         )
         self._digest = digest  # takes in each line when it was read
         self.reader.unread = unread
