@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from vault_index.llm import backend
-from vault_index.llm.server import HttpBackend, Reading, dict_at
+from vault_index.llm.server import HttpBackend, StreamedReply, dict_at
 
 URL = "https://api.anthropic.com"
 VERSION = "2023-06-01"  # of the API
@@ -30,7 +30,7 @@ _STATUS = {  # that the server answers with where an error comes before the firs
 }
 
 
-class Message(Reading):
+class Message(StreamedReply):
     """A message of the API."""
 
     ends: ClassVar = {

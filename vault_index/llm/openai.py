@@ -35,7 +35,7 @@ class _Call:
     arguments: Any = ""  # some servers send them as an object
 
 
-class Completion(server.Reading):
+class Completion(server.StreamedReply):
     """A chat completion."""
 
     # all else: it came to its end

@@ -36,7 +36,7 @@ _EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n|\Z)){2}")  # a return at the end m
 _DONE = b"[DONE]"
 
 
-class Reading:
+class StreamedReply:
     """A reply that is put together from the events of a stream; a whole answer is one event.
 
     A subclass adds events, and names the reasons of its API for an end and its counts of tokens.
@@ -194,7 +194,7 @@ class Answered:
 class HttpBackend(backend.Backend):
     """A model behind an API over HTTP. A subclass writes the request and reads the answer."""
 
-    reading: ClassVar[type[Reading]]
+    reading: ClassVar[type[StreamedReply]]
     needs_key: ClassVar = False
 
     def __init__(
@@ -266,7 +266,7 @@ class HttpBackend(backend.Backend):
         """Whether the next request will leave out what the server did not take of this one."""
         return False
 
-    def _post(self, body: Mapping[str, Any], stream: Reading | None) -> Answered:
+    def _post(self, body: Mapping[str, Any], stream: StreamedReply | None) -> Answered:
         """Return what the server answers, whatever the status. Raises ModelCallError."""
         import httpx  # 80 ms
 
@@ -345,7 +345,7 @@ def dict_at(value: Mapping[str, Any], key: str) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _streamed(pieces: Iterator[bytes], reading: Reading) -> Answered:
+def _streamed(pieces: Iterator[bytes], reading: StreamedReply) -> Answered:
     """Return the answer that comes in events, or at once from a server that does not stream."""
     import httpx
 
