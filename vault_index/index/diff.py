@@ -168,7 +168,7 @@ def scan(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PendingFiles:
     """The files whose rows may have to change, by path, each read when its turn comes.
 
     So the rows of all of them are never in memory at once, and what was written is not lost with the
@@ -183,7 +183,7 @@ class Reading:
         return map(self.read, self.entries)
 
 
-def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> Reading:
+def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> PendingFiles:
     """Read every file whose rows may have to change, by path."""
     sources = {path: diff.listed[path] for path in diff.touched}
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
@@ -211,7 +211,7 @@ def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> R
         entry, lessons = _with_own_ids(path, entry, lessons, owners)
         return _with_rows(path, entry, lessons, manifest.files.get(path))
 
-    return Reading({path: entries[path] for path in sorted(entries)}, changed, read_rows)
+    return PendingFiles({path: entries[path] for path in sorted(entries)}, changed, read_rows)
 
 
 def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:

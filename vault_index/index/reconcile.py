@@ -20,7 +20,7 @@ from vault_index.features import IndexTable
 from vault_index.hotpath.index_files import FOLDER
 from vault_index.index import diff, rows
 from vault_index.index.derived import DERIVED, Derived, Sources
-from vault_index.index.diff import Diff, Reading
+from vault_index.index.diff import Diff, PendingFiles
 from vault_index.lesson.parse import id_of
 from vault_index.store import injections, manifest, ownership
 from vault_index.store.lance import Table
@@ -178,7 +178,7 @@ class LessonSource(Source[Diff, Stats]):
         return replace(stats, owes=owes, lacking=lacking(after), problems=problems)
 
     def _write(
-        self, sources: Sources, cache: VectorCache, read: Reading, removed: Collection[str]
+        self, sources: Sources, cache: VectorCache, read: PendingFiles, removed: Collection[str]
     ) -> Manifest:
         before, embedder = sources.manifest, self.vault.embedder
         if read.changed or removed:  # until all are in, git is to be asked about all
@@ -230,7 +230,7 @@ class LessonSource(Source[Diff, Stats]):
         return sources.manifest, stats
 
 
-def _count(before: Manifest, changes: Diff, read: Reading) -> Stats:
+def _count(before: Manifest, changes: Diff, read: PendingFiles) -> Stats:
     """Count files by what happened to them; a file that went and came with one content moved."""
     gone = Counter(before.files[path].hash for path in changes.removed)
     happened: Counter[str] = Counter()
@@ -253,7 +253,7 @@ def _count(before: Manifest, changes: Diff, read: Reading) -> Stats:
     )
 
 
-def _renamed(before: Manifest, changes: Diff, read: Reading) -> dict[str, str]:
+def _renamed(before: Manifest, changes: Diff, read: PendingFiles) -> dict[str, str]:
     gone = {before.files[path].hash: path for path in sorted(changes.removed)}
     came = {now.hash: path for path, now in read.entries.items() if path not in before.files}
     return {id_of(gone[hash]): id_of(came[hash]) for hash in sorted(gone.keys() & came.keys())}
