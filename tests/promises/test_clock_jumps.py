@@ -27,7 +27,7 @@ from vault_index.learn import nudge, record
 from vault_index.learn import run as learning
 from vault_index.llm.backend import Usage
 from vault_index.store import injections, manifest
-from vault_index.store.injections import Event, Given, Record, Told
+from vault_index.store.injections import Delivery, Event, Given, Told
 from vault_index.vault import Vault
 
 DAY, YEAR = 86_400.0, 365 * 86_400.0
@@ -85,9 +85,9 @@ def test_a_subagent_gets_no_note_of_long_ago(
     vault: Vault, ahead: float, set_clock: SetClock
 ) -> None:
     home, root = vault.config.home, vault.root
-    injections.leave_note(home, root, asked(vault), Told("old", Record("SubagentStart")))
+    injections.leave_note(home, root, asked(vault), Told("old", Delivery("SubagentStart")))
     set_clock(NOW)
-    injections.leave_note(home, root, asked(vault), Told("new", Record("SubagentStart")))
+    injections.leave_note(home, root, asked(vault), Told("new", Delivery("SubagentStart")))
     told = injections.take_note(home, root, asked(vault))
     assert told
     assert told.text == "new"
@@ -97,10 +97,10 @@ def test_the_last_prompts_are_the_last_that_were_typed(
     vault: Vault, ahead: float, set_clock: SetClock
 ) -> None:
     home, root = vault.config.home, vault.root
-    injections.record(home, root, Record("UserPromptSubmit", said="wrong", given=(Given("w"),)))
+    injections.record(home, root, Delivery("UserPromptSubmit", said="wrong", given=(Given("w"),)))
     for number, said in enumerate(("first", "second")):
         set_clock(NOW + number)
-        injections.record(home, root, Record("UserPromptSubmit", said=said, given=(Given("a"),)))
+        injections.record(home, root, Delivery("UserPromptSubmit", said=said, given=(Given("a"),)))
     assert [each.said for each in injections.records(home, root)] == ["second", "first", "wrong"]
     assert [id for id, _ in injections.summary(home, root, ["a", "w"]).last_used] == ["a"]
 

@@ -18,7 +18,7 @@ from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.recall.respond import Had, for_failure, respond
 from vault_index.search import duplicates, floor, query
-from vault_index.store.injections import Event, Record
+from vault_index.store.injections import Delivery, Event
 from vault_index.text import blocks, failure
 from vault_index.vault import Vault
 
@@ -40,7 +40,7 @@ def with_floors(vault: Vault, whole: float, line: float) -> Vault:
     return vault
 
 
-def prompted(vault: Vault, session: str = "s1") -> tuple[dict[str, Any], Record]:
+def prompted(vault: Vault, session: str = "s1") -> tuple[dict[str, Any], Delivery]:
     """Answer the prompt as a hook does; return the answer and the record of it."""
     event = Event("UserPromptSubmit", session, prompt=PROMPT, cwd=str(vault.root))
     answer = respond(vault, event, by="process", ms=0.0)

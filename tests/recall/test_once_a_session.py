@@ -15,7 +15,7 @@ from tests.support.given import records
 from vault_index.recall.respond import respond
 from vault_index.search.floor import Floors, OfEmbedder
 from vault_index.store import injections
-from vault_index.store.injections import Event, Record
+from vault_index.store.injections import Delivery, Event
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
@@ -46,20 +46,20 @@ def vault_with(make_vault: MakeVault, whole: float, at_failures: float, **files:
     return vault
 
 
-def prompted(vault: Vault, prompt: str = PROMPT) -> Record:
+def prompted(vault: Vault, prompt: str = PROMPT) -> Delivery:
     return _answered(vault, injections.PROMPT, prompt=prompt)
 
 
-def failed(vault: Vault, error: str = LOCK, command: str = "psql", **values: Any) -> Record:
+def failed(vault: Vault, error: str = LOCK, command: str = "psql", **values: Any) -> Delivery:
     return _answered(vault, injections.FAILURE, command=command, error=error, **values)
 
 
-def _answered(vault: Vault, name: str, **values: Any) -> Record:
+def _answered(vault: Vault, name: str, **values: Any) -> Delivery:
     respond(vault, Event(name, "s1", cwd=str(vault.root), **values), by="process", ms=0.0)
     return records(vault)[-1]
 
 
-def forms(record: Record) -> dict[str, str]:
+def forms(record: Delivery) -> dict[str, str]:
     return {each.lesson: each.form for each in record.given}
 
 

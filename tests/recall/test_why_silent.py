@@ -19,7 +19,7 @@ from tests.support.serving import answering
 from vault_index.entrypoints.words import hits
 from vault_index.recall import silence
 from vault_index.recall.respond import respond
-from vault_index.store.injections import Event, Record
+from vault_index.store.injections import Delivery, Event
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def team(make_vault: MakeVault, shelves: Path, tmp_path: Path) -> Vault:
     return kept_on(shelves / "why-silent", make, tmp_path / "team", WordEmbedder())
 
 
-def prompted(vault: Vault, prompt: str, session: str = "s1") -> Record:
+def prompted(vault: Vault, prompt: str, session: str = "s1") -> Delivery:
     """Answer a prompt as the hook does, and return the record of it."""
     event = Event("UserPromptSubmit", session, prompt=prompt, cwd=str(vault.root))
     respond(vault, event, by="process", ms=0.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.store import injections
-from vault_index.store.injections import Given, Record
+from vault_index.store.injections import Delivery, Given
 from vault_index.vault import Vault
 
 
@@ -15,7 +15,7 @@ def note(home: Path, root: Path, *lessons: str, prompt: str = "a prompt", **valu
     usual = {"event": injections.PROMPT, "session": "s", "floor": 0.5, "ms": 9.0, "by": "watcher"}
     given = tuple(Given(lesson, 0.9) for lesson in lessons)
     about = {**usual, "prompt": injections.key_of(prompt), "given": given, **values}
-    injections.record(home, root, Record(**about))
+    injections.record(home, root, Delivery(**about))
 
 
 def near(lesson: str, score: float) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def given_to(vault: Vault, lessons: tuple[str, ...], **values: Any) -> None:
     note(vault.config.home, vault.root, *lessons, **values)
 
 
-def records(vault: Vault, *events: str) -> list[Record]:
+def records(vault: Vault, *events: str) -> list[Delivery]:
     """Return the records of a vault, of all events or of some, oldest first."""
     chosen = injections.Chosen(events=events)
     return injections.records(vault.config.home, vault.root, chosen)[::-1]

@@ -15,7 +15,7 @@ from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.search.hit import Named
 from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, SKILL, WHOLE, Chosen, Record
+from vault_index.store.injections import LINE, SKILL, WHOLE, Chosen, Delivery
 
 if TYPE_CHECKING:
     from vault_index.journal.record import Session
@@ -146,7 +146,7 @@ def select(
 class _Details:
     """More about some records: titles, texts of prompts."""
 
-    def __init__(self, vault: Vault, some: Sequence[Record]) -> None:
+    def __init__(self, vault: Vault, some: Sequence[Delivery]) -> None:
         from vault_index.recall import words
 
         self._marks = injections.marks(vault.config.home, vault.root)
@@ -164,7 +164,7 @@ class _Details:
         self._texts = _Texts(vault)
         self._words = words.last_of(vault)
 
-    def of(self, record: Record) -> Injection:
+    def of(self, record: Delivery) -> Injection:
         """Return a record with all that is known of it."""
         session, key, near = record.session, record.prompt, record.near
         in_journal = self._texts.in_journal(session)
@@ -208,7 +208,7 @@ class _Details:
             by=record.by,
         )
 
-    def _known(self, record: Record, id: str) -> tuple[str, str, bool, str]:
+    def _known(self, record: Delivery, id: str) -> tuple[str, str, bool, str]:
         """Return the values of a `NamedLesson`."""
         mark = self._marks.get((record.session, record.prompt, id))
         return id, self._titles.get(id, ""), id in self._titles, mark.kind if mark else ""

@@ -215,11 +215,11 @@ def _count(
     vault: Vault, event: str, text: str, used: list[tuple[str, float]], began: float
 ) -> None:
     from vault_index.store import injections
-    from vault_index.store.injections import Given, Record
+    from vault_index.store.injections import Delivery, Given
 
     ms = 1000 * (time.monotonic() - began)
     given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
-    new = Record(event, prompt=injections.key_of(text), ms=round(ms, 1), by="learn", given=given)
+    new = Delivery(event, prompt=injections.key_of(text), ms=round(ms, 1), by="learn", given=given)
     with suppress(WriteError):
         injections.record(vault.config.home, vault.root, new)
 

@@ -30,7 +30,7 @@ from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import ContextBlock, Hit
 from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Event, Given, Record, Told
+from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Delivery, Event, Given, Told
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -101,7 +101,7 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
             injections.inherit(home, root, event)
         told = injections.take_note(home, root, event)
         if told is None:  # nothing was searched for it
-            return Told("", Record(event=name))
+            return Told("", Delivery(event=name))
     if told and name == injections.ASKED:
         injections.leave_note(home, root, event, told)
         return None
@@ -128,7 +128,7 @@ def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, A
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
 
-def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Record:
+def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Delivery:
     given = [
         Given(hit.lesson_id, round(hit.reason, 4), LINE if hit.as_line else WHOLE, bool(hit.taught))
         for hit in injection.hits
@@ -136,7 +136,7 @@ def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Record
     given += [Given(hit.lesson_id, round(hit.score, 4), SKILL) for hit in injection.skills]
     if injection.near and not injection.text:
         given.append(Given(injection.near.lesson_id, round(injection.near.reason, 4), NEAR))
-    return Record(
+    return Delivery(
         event=event.hook_event_name,
         prompt=injections.key_of(injection.about or event.prompt),
         said=injection.said,

@@ -97,7 +97,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Delivery:
     """A search for an agent. Without anything given it was silent, for the reason `silent`.
 
     `prompt` is the hash of the prompt, or of a failure's signature or a file, of which `said` is a
@@ -133,7 +133,7 @@ class Told:
     """The text that an agent gets, "" for silence, and the record of it."""
 
     text: str
-    record: Record
+    record: Delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ _LATER = (  # the same failure in the same session
 _TOLD = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
 
 
-def record(home: Path, root: Path, new: Record) -> None:
+def record(home: Path, root: Path, new: Delivery) -> None:
     """Note a search for an agent. Raises WriteError."""
     at = new.time or moment(time.time())
     new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
@@ -314,12 +314,12 @@ def take_note(home: Path, root: Path, event: Event) -> Told | None:
         db.execute("DELETE FROM note WHERE rowid = ?", found[:1])
     values = json.loads(found[1])
     given = tuple(Given(**each) for each in values["record"].pop("given"))
-    return Told(values["text"], Record(**values["record"], given=given))
+    return Told(values["text"], Delivery(**values["record"], given=given))
 
 
 def records(
     home: Path, root: Path, chosen: Chosen = Chosen(), limit: int = -1, offset: int = 0
-) -> list[Record]:
+) -> list[Delivery]:
     """Return the records that are wanted, the latest first.
 
     Those from before the clock was put back, which are of a time to come, are the last.
@@ -338,7 +338,7 @@ def records(
             columns["missed"] = bool(columns["missed"])
             columns["came_again"] = None if again is None else bool(again)
             given = tuple(state.select(db, "given", Given, of_it, [id]))
-            found.append(Record(**columns, given=given))
+            found.append(Delivery(**columns, given=given))
     return found
 
 
@@ -618,9 +618,9 @@ def take_in_misses(home: Path, root: Path) -> None:
                 record(home, root, miss)
 
 
-def _miss(line: Mapping[str, Any]) -> Record:
+def _miss(line: Mapping[str, Any]) -> Delivery:
     ms = line.get("ms")
-    return Record(
+    return Delivery(
         event=str(line["event"]),
         session=str(line.get("session") or ""),
         prompt=str(line.get("prompt") or ""),
