@@ -15,7 +15,7 @@ from vault_index.hotpath.index_files import FOLDER
 from vault_index.search.hit import Entry, Like, Named, Relation, WholeEntry
 
 if TYPE_CHECKING:
-    from vault_index.search.entries import Selection
+    from vault_index.search.entries import ListOptions
     from vault_index.vault import Vault
 
 MAX_KEYS = 50  # of a file's frontmatter
@@ -25,7 +25,7 @@ MAX_EDITS = 50  # commits, of which each is a call of git
 
 
 @question
-def select(vault: Vault, **chosen: Unpack[Selection]) -> tuple[Entry, ...]:
+def select(vault: Vault, **chosen: Unpack[ListOptions]) -> tuple[Entry, ...]:
     """List the lessons that are chosen."""
     from vault_index.search import entries
 

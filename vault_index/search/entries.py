@@ -82,7 +82,7 @@ def _begins(name: str, wanted: str) -> bool:
     return any(end.startswith(wanted) and "/" not in end[len(wanted) :] for end in ends)
 
 
-class Selection(TypedDict, total=False):
+class ListOptions(TypedDict, total=False):
     """A choice of lessons, their order, and how many."""
 
     category: str | None  # those in or below it
@@ -94,7 +94,7 @@ class Selection(TypedDict, total=False):
     related_to: str  # those that a lesson of this name names, or that name it
 
 
-def entries(vault: Vault, **chosen: Unpack[Selection]) -> list[Entry]:
+def entries(vault: Vault, **chosen: Unpack[ListOptions]) -> list[Entry]:
     """List the lessons without their texts.
 
     Times and confidence are sorted latest and highest first. Raises VaultError for an unknown order.
