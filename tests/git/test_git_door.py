@@ -310,7 +310,7 @@ def test_an_ordinary_address_names_no_program(followed: Path, tmp_path: Path, ur
 def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> None:
     from vault_index.git import run as programs
 
-    setting = programs.Setting("local", "merge.lessons.driver", "touch proof")
+    setting = programs.GitSetting("local", "merge.lessons.driver", "touch proof")
     ((_, driver),) = programs.instead([setting], filters=True)
     write(tmp_path / "click.py", "open('proof', 'w')\n")
     for name in ("base", "ours", "theirs"):
@@ -324,12 +324,12 @@ def test_the_merge_driver_imports_nothing_from_the_work_tree(tmp_path: Path) -> 
 
 
 def test_helpers_of_the_user_stay() -> None:
-    from vault_index.git.run import Setting, instead
+    from vault_index.git.run import GitSetting, instead
 
     said = [
-        Setting("global", "credential.helper", "store"),
-        Setting("global", "credential.https://example.org.helper", "!tool"),
-        Setting("local", "credential.helper", "!evil"),
+        GitSetting("global", "credential.helper", "store"),
+        GitSetting("global", "credential.https://example.org.helper", "!tool"),
+        GitSetting("local", "credential.helper", "!evil"),
     ]
     assert instead(said, filters=True) == [
         ("credential.helper", ""),

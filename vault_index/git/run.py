@@ -40,7 +40,7 @@ USAGE_ERROR = 129  # git's exit status for an option it does not know
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GitSetting:
     """A setting of git: `scope` is system, global, local, worktree or command."""
 
     scope: str
@@ -90,7 +90,7 @@ _REFUSED = re.compile(
 )
 
 
-def instead(settings: Sequence[Setting], *, filters: bool) -> list[tuple[str, str]]:
+def instead(settings: Sequence[GitSetting], *, filters: bool) -> list[tuple[str, str]]:
     """Return settings that overrule those with which a repository names a program.
 
     With `filters`, the filters of the user and the system stay; without, none runs: what only reads
@@ -294,7 +294,7 @@ def _quoted(folder: Path) -> str:
     return shlex.quote(str(folder))
 
 
-def _refuse_programs(verb: str, top: Path, settings: Sequence[Setting]) -> None:
+def _refuse_programs(verb: str, top: Path, settings: Sequence[GitSetting]) -> None:
     named = (each.key for each in settings if each.is_of_repository)
     if key := next(filter(_REFUSED.fullmatch, named), ""):
         raise GitError(
@@ -338,7 +338,7 @@ def _verb(arguments: Sequence[str]) -> str:
     return ""
 
 
-def _settings(folder: Path) -> list[Setting]:
+def _settings(folder: Path) -> list[GitSetting]:
     """Return all settings of git, and where each is from.
 
     Raises GitError where git tells none: of a repository that it does not read, and before 2.26.
@@ -351,12 +351,12 @@ def _settings(folder: Path) -> list[Setting]:
         raise _reason("config", folder, errors) or _failure("config", errors)
     fields = os.fsdecode(listed).split("\0")
     return [
-        Setting(scope, *entry.partition("\n")[::2])
+        GitSetting(scope, *entry.partition("\n")[::2])
         for scope, entry in zip(fields[::2], fields[1::2], strict=False)
     ]
 
 
-def _hooks_of_user(settings: Sequence[Setting]) -> str:
+def _hooks_of_user(settings: Sequence[GitSetting]) -> str:
     of_user = [each for each in settings if not each.is_of_repository]
     hooks = {each.key: each.value for each in of_user}.get("core.hookspath", "")
     # a relative one is in the repository
@@ -368,7 +368,7 @@ def _run(
     top: Path | None,
     arguments: Sequence[str],
     overrules: Sequence[tuple[str, str]] = (),
-    settings: Sequence[Setting] = (),
+    settings: Sequence[GitSetting] = (),
     stdin: BinaryIO | None = None,
     seconds: float | None = None,
 ) -> tuple[int, bytes, str]:
