@@ -10,7 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vault_index.watch import journal, schedule
-from vault_index.watch.schedule import Due, Events, Outcome, Passed, Phase, State, Stop, Task, Wait
+from vault_index.watch.schedule import (
+    Due,
+    Events,
+    Outcome,
+    Passed,
+    Phase,
+    ScheduleState,
+    Stop,
+    Task,
+    Wait,
+)
 
 HEAD = "head"
 NOW = 0.0
@@ -21,7 +31,7 @@ BUSY = Passed(Outcome.BUSY, head=HEAD)
 TOO_MUCH = Passed(Outcome.TOO_MUCH, head=HEAD)
 FAILED = Passed(Outcome.FAILED, head=HEAD)
 
-settled = State(Phase.SETTLED, NOW, active=NOW, present=NOW, swept=NOW, head=HEAD)
+settled = ScheduleState(Phase.SETTLED, NOW, active=NOW, present=NOW, swept=NOW, head=HEAD)
 changed = replace(settled, phase=Phase.CHANGED, full_due=NOW + schedule.QUIET_SECONDS)
 blocked = replace(settled, phase=Phase.BLOCKED, saved=True, not_before=NOW + schedule.RETRY_SECONDS)
 delegated = replace(
@@ -84,7 +94,7 @@ LATER = NOW + 1.0
         ),
     ],
 )
-def test_what_is_due(state: State, after: float, events: Events, due: Due) -> None:
+def test_what_is_due(state: ScheduleState, after: float, events: Events, due: Due) -> None:
     now = NOW + after
     assert schedule.next(schedule.heard(state, now, events), now) == due
 
@@ -156,7 +166,7 @@ def test_transcripts_that_grew_without_a_hook_are_taken_in_when_they_are_quiet(
 class Simulated:
     """A watcher that does what is due in no time, or in `pass_seconds`."""
 
-    state: State = settled
+    state: ScheduleState = settled
     now: float = NOW
     pass_seconds: float = 0.0
     outcomes: list[Outcome] = field(default_factory=list)  # of the next passes; then they succeed

@@ -124,7 +124,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ScheduleState:
     """The work owed, and when things happened last. All times are seconds of one monotonic clock."""
 
     phase: Phase
@@ -150,12 +150,12 @@ class State:
         return self.phase in (Phase.BLOCKED, Phase.DELEGATED)
 
 
-def started(now: float) -> State:
+def started(now: float) -> ScheduleState:
     """Return the state of a watcher that is about to listen, after its first quick pass."""
-    return State(Phase.CHANGED, now + FIRST_SECONDS, active=now, present=now, swept=now)
+    return ScheduleState(Phase.CHANGED, now + FIRST_SECONDS, active=now, present=now, swept=now)
 
 
-def heard(state: State, now: float, events: Events) -> State:
+def heard(state: ScheduleState, now: float, events: Events) -> ScheduleState:
     """Return the state that also owes what these events call for."""
     changed = events.reopens or events.index_ended
     saved = events.saved or changed
@@ -175,7 +175,7 @@ def heard(state: State, now: float, events: Events) -> State:
     )
 
 
-def next(state: State, now: float) -> Due:  # read as `schedule.next`
+def next(state: ScheduleState, now: float) -> Due:  # read as `schedule.next`
     """Return what is due; `Wait` while nothing is."""
     reason = _reason_to_stop(state, now)
     if reason:
@@ -192,7 +192,9 @@ def next(state: State, now: float) -> Due:  # read as `schedule.next`
     return Wait(min([LOOK_SECONDS, *(at - now for at in later)]))
 
 
-def after(state: State, now: float, due: Due, passed: Passed | None = None) -> State:
+def after(
+    state: ScheduleState, now: float, due: Due, passed: Passed | None = None
+) -> ScheduleState:
     """Return the state after a task; `passed` is the result of a pass or of tidying."""
     if due is Task.REOPEN:
         return replace(state, wants_reopen=False)
@@ -204,7 +206,7 @@ def after(state: State, now: float, due: Due, passed: Passed | None = None) -> S
     return replace(state, wants=tuple(other for other in state.wants if other != due))
 
 
-def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
+def _after_pass(state: ScheduleState, now: float, full: bool, passed: Passed) -> ScheduleState:
     swept = replace(
         state, swept=now, sweep_seconds=passed.seconds, wrote=now if passed.wrote else state.wrote
     )
@@ -226,7 +228,7 @@ def _after_pass(state: State, now: float, full: bool, passed: Passed) -> State:
     )
 
 
-def _appointments(state: State) -> list[tuple[float, Due]]:
+def _appointments(state: ScheduleState) -> list[tuple[float, Due]]:
     """Return the tasks with the times from which they are due, the most urgent first."""
     due: list[tuple[float, Due]] = []
     is_forced = state.saved and state.quick_passes >= MAX_QUICK_PASSES
@@ -243,7 +245,7 @@ def _appointments(state: State) -> list[tuple[float, Due]]:
     return due
 
 
-def _reason_to_stop(state: State, now: float) -> str:
+def _reason_to_stop(state: ScheduleState, now: float) -> str:
     if state.stop:
         return state.stop
     if now - state.present > LOST_SECONDS:
