@@ -49,7 +49,7 @@ class Report:
     vault: str
     git: git.Worktree | None
     embedder: str
-    model: download.State
+    model: download.ModelState
     index: IndexState
     settings: Sequence[config.Setting]
     lessons: int | None  # None without an index

@@ -126,7 +126,7 @@ DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ModelState:
     """The state of the built-in model. `reason` is why it is not here; `seconds` since that attempt."""
 
     state: str  # ready | damaged | missing | being fetched | failed | offline
@@ -147,28 +147,28 @@ class State:
         return text
 
 
-def state(home: Path) -> State:
+def state(home: Path) -> ModelState:
     """Return the state of the model, by what is on disk and in the environment."""
     if is_ready(home):
-        return State(READY)
+        return ModelState(READY)
     if _is_being_fetched(home):
-        return State(FETCHING)
+        return ModelState(FETCHING)
     sizes = _sizes(home)
     if sizes.keys() == SIZES.keys():
         cut = next(name for name in SIZES if sizes[name] != SIZES[name])
-        return State(DAMAGED, f"{cut} has {sizes[cut]:,} of {SIZES[cut]:,} bytes")
+        return ModelState(DAMAGED, f"{cut} has {sizes[cut]:,} of {SIZES[cut]:,} bytes")
     variable = offline()
     if variable:
-        return State(OFFLINE, variable)
+        return ModelState(OFFLINE, variable)
     record = home / "models" / RECORD
     try:
         tried = record.stat().st_mtime
         reason = record.read_text("utf-8", "replace")[:500].strip()
     except OSError:
-        return State(MISSING)
+        return ModelState(MISSING)
     if clock.is_near(tried, RETRY_SECONDS):
-        return State(FAILED, reason, max(0, int(time.time() - tried)))
-    return State(MISSING)
+        return ModelState(FAILED, reason, max(0, int(time.time() - tried)))
+    return ModelState(MISSING)
 
 
 def is_due(config: Config) -> bool:
