@@ -18,7 +18,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding
-    from vault_index.entrypoints.words.fired import State
+    from vault_index.entrypoints.words.fired import VaultSnapshot
 
 
 @options.command("sync", "lessons sync")
@@ -231,18 +231,18 @@ def _check_against(
         output.say(line)
 
 
-def _states(commit: str, sample: list[str]) -> tuple[State, State]:
+def _states(commit: str, sample: list[str]) -> tuple[VaultSnapshot, VaultSnapshot]:
     """Return the lessons at a commit and now, and which fire at each taught prompt and a sample."""
     from vault_index import git
-    from vault_index.entrypoints.words.fired import State
+    from vault_index.entrypoints.words.fired import VaultSnapshot
 
     vault = asking.vault()
-    before, now = State(), State()
+    before, now = VaultSnapshot(), VaultSnapshot()
     was_there = bool(git.tree(vault.lessons_dir, commit))
 
     with asking.as_of(commit) if was_there else nullcontext() as past:
 
-        def ask(question: api.Question[api.Answer]) -> Iterator[tuple[State, api.Answer]]:
+        def ask(question: api.Question[api.Answer]) -> Iterator[tuple[VaultSnapshot, api.Answer]]:
             yield now, asking.ask(question, settled=True)
             if past is not None:
                 yield before, past(question)

@@ -24,7 +24,7 @@ NEW, CHANGED, REMOVED, SAME = "new", "changed", "removed", "not changed"
 
 
 @dataclass(slots=True)
-class State:
+class VaultSnapshot:
     """A vault at a time: its lessons by id, and the ids of those that come at each prompt."""
 
     lessons: dict[str, TaughtLesson] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class FiringChange:
     no_longer: list[str]
 
 
-def changes(before: State, now: State) -> list[FiringChange]:
+def changes(before: VaultSnapshot, now: VaultSnapshot) -> list[FiringChange]:
     """Return the lessons that changed, and others that come elsewhere now: the first ones first."""
     were, are = before.lessons, now.lessons
     found: list[FiringChange] = []
