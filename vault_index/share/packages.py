@@ -27,7 +27,7 @@ _BELOW = f":(glob)**/{FOLDER}/**/*.md"
 
 
 @dataclass(frozen=True, slots=True)
-class StatusPart:
+class OtherVaults:
     """Vaults around this one that it does not search, and folders that no vault takes, in full."""
 
     vaults_above: tuple[str, ...] = ()  # as the user's settings name them
@@ -35,9 +35,9 @@ class StatusPart:
     in_no_vault: tuple[str, ...] = ()
 
 
-def state(vault: Vault) -> StatusPart:
+def state(vault: Vault) -> OtherVaults:
     """Return what status says of other vaults and lessons in the repository."""
-    return StatusPart(
+    return OtherVaults(
         vault.config[VaultsTable].above,
         tuple(str(root) for root in unsearched(vault)),
         tuple(str(folder) for folder in in_no_vault(vault.root)),

@@ -110,7 +110,7 @@ def above_command(around: Sequence[str], named: Sequence[str] = ()) -> str:
     return f"lessons config set vaults.above {shlex.quote(value)}"
 
 
-def other_vaults(part: packages.StatusPart) -> Iterator[str]:
+def other_vaults(part: packages.OtherVaults) -> Iterator[str]:
     """Yield the vaults around one that it does not search, and the lessons that no vault takes."""
     if part.vaults_around:
         how = above_command(part.vaults_around, part.vaults_above)
