@@ -242,7 +242,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     """The attack of somebody who may write to the bucket: an accepted lesson comes at a prompt."""
     uri = tmp_path / "shared"
     publisher, laptop = taken_poisoned(tmp_path, monkeypatch)
-    assert publish.state(laptop) == publish.StatusPart(120)
+    assert publish.state(laptop) == publish.VectorsStatus(120)
     turns = 1
     while publish.compare_some(vault_at(tmp_path / "laptop", {}, uri)):  # each a new process
         turns += 1
@@ -250,7 +250,7 @@ def test_one_wrong_vector_of_120_is_found_mended_and_named(
     assert first_for(laptop, POEM) != "topic/lesson-7"
     ours, theirs = vectors_of(publisher), vectors_of(laptop)
     assert all((ours[id] == theirs[id]).all() for id in ours)
-    assert publish.state(laptop) == publish.StatusPart()
+    assert publish.state(laptop) == publish.VectorsStatus()
     (trouble,) = publish.troubles(laptop)
     assert "it is not the vector of its text" in trouble.what
     connect(uri).drop_table(table_name(f"words {RECIPE}"))
@@ -280,7 +280,7 @@ def test_a_rebuild_believes_no_vector_of_elsewhere(
     _, laptop = taken_poisoned(tmp_path, monkeypatch)
     reconcile.rebuild(laptop)
     assert first_for(laptop, POEM) != "topic/lesson-7"
-    assert publish.state(laptop) == publish.StatusPart()
+    assert publish.state(laptop) == publish.VectorsStatus()
 
 
 @pytest.mark.slow

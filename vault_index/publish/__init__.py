@@ -106,18 +106,18 @@ def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusPart:
+class VectorsStatus:
     """The vectors that were taken and are not compared yet, for `lessons status`."""
 
     vectors_to_compare: int = 0
 
 
-def state(vault: Vault) -> StatusPart:
+def state(vault: Vault) -> VectorsStatus:
     """Count the vectors that are not compared yet."""
     with suppress(VaultError):  # `status` says what is wrong with the index
         if index := manifest.current(vault.index_dir):
-            return StatusPart(len(vectors.marked(index)))
-    return StatusPart()
+            return VectorsStatus(len(vectors.marked(index)))
+    return VectorsStatus()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def documents_line(state: documents.StatusPart) -> Iterator[str]:
         yield f"documents  {state.documents}"
 
 
-def vectors_line(state: publish.StatusPart) -> Iterator[str]:
+def vectors_line(state: publish.VectorsStatus) -> Iterator[str]:
     """Yield how many vectors of a team were not compared with ones that are made here, if any."""
     if waiting := state.vectors_to_compare:
         left = count(waiting, "vector is", "vectors are")
