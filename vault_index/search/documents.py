@@ -123,17 +123,17 @@ def count(vault: Vault, today: date) -> VaultCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusPart:
+class DocumentsStatus:
     """The documents of a vault for `lessons status`; None without an index."""
 
     documents: int | None = None
 
 
-def state(vault: Vault) -> StatusPart:
+def state(vault: Vault) -> DocumentsStatus:
     """Count the documents."""
     with suppress(VaultError):
-        return StatusPart(sum(place.kind == DOCUMENT for place in places(vault)))
-    return StatusPart()
+        return DocumentsStatus(sum(place.kind == DOCUMENT for place in places(vault)))
+    return DocumentsStatus()
 
 
 def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:

@@ -91,7 +91,7 @@ def nearest(silent: str, name: str, score: float, floor: float, taught: str = ""
     return f"(nearest: {name}, {some}{mark}; the floor is {least})"
 
 
-def documents_line(state: documents.StatusPart) -> Iterator[str]:
+def documents_line(state: documents.DocumentsStatus) -> Iterator[str]:
     """Yield how many documents there are, if any."""
     if state.documents:
         yield f"documents  {state.documents}"
