@@ -152,7 +152,7 @@ class Nudges:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusPart:
+class LearnStatus:
     """The proposals that wait and what was learned, for `lessons status`.
 
     `unfound` proposals add a prompt to a lesson that a session was taught without it.
@@ -166,12 +166,12 @@ class StatusPart:
     with_prompts: int = 0
 
 
-def in_status(vault: Vault) -> StatusPart:
+def in_status(vault: Vault) -> LearnStatus:
     """Count the proposals of a vault and its lessons with prompts, and sum up its runs."""
     with_prompts, lessons = count_prompts(vault)
     learned = summary(vault.config, str(vault.root))
     unfound = sum(each.only_prompts and not each.batch for each in review.waiting(vault))
-    return StatusPart(review.count(vault), learned, unfound, nudges(vault), lessons, with_prompts)
+    return LearnStatus(review.count(vault), learned, unfound, nudges(vault), lessons, with_prompts)
 
 
 def count_prompts(vault: Vault) -> tuple[int, int]:

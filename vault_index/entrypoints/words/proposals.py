@@ -14,7 +14,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
-    from vault_index.learn.record import StatusPart
+    from vault_index.learn.record import LearnStatus
     from vault_index.learn.run import Learned, Proposed
     from vault_index.learn.tend import Tended
     from vault_index.proposals.similarity import BestLesson, Outlook
@@ -219,7 +219,7 @@ def _score(found: BestLesson) -> str:
     return f"{max(0, found.score):.0%}, {'above' if found.is_above else 'below'} the floor"
 
 
-def status_lines(waiting: StatusPart) -> Iterator[str]:
+def status_lines(waiting: LearnStatus) -> Iterator[str]:
     """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
     if waiting.proposals:
         again = f", {waiting.unfound} of a lesson that was not found" if waiting.unfound else ""
