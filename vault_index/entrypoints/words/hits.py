@@ -104,7 +104,7 @@ def vectors_line(state: publish.VectorsStatus) -> Iterator[str]:
         yield f"shared     {left} not compared yet; the watcher does it when it is quiet"
 
 
-def skills_line(state: build.StatusPart) -> Iterator[str]:
+def skills_line(state: build.SkillsStatus) -> Iterator[str]:
     """Yield how many skills there are, if any, and for which tags one is ready."""
     if state.skills:
         yield f"skills     {state.skills}"

@@ -69,21 +69,21 @@ def built_in(top: Path) -> dict[str, Existing]:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusPart:
+class SkillsStatus:
     """The skills for `lessons status`: None without an index, and the tags that are ready for one."""
 
     skills: int | None = None
     skills_ready: Sequence[str] = ()
 
 
-def state(vault: Vault) -> StatusPart:
+def state(vault: Vault) -> SkillsStatus:
     """Count the skills, and look for tags that are ready for one."""
     built = built_in(vault.root / FOLDER)
     with suppress(VaultError):
         clusters = cluster.collect(vault, built)
         ready = [each.tag for each in clusters if each.is_ready and each.tag not in built]
-        return StatusPart(query.count_skills(vault), ready)
-    return StatusPart()
+        return SkillsStatus(query.count_skills(vault), ready)
+    return SkillsStatus()
 
 
 def troubles(vault: Vault) -> Iterator[Trouble]:
