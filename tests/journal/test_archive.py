@@ -11,7 +11,7 @@ import pytest
 from tests.support.files import write
 from tests.support.journals import a_journal, keep, prompt
 from vault_index import state
-from vault_index.entrypoints.recording import StatusPart
+from vault_index.entrypoints.recording import JournalStatus
 from vault_index.entrypoints.words.journal import status_lines
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
@@ -55,7 +55,7 @@ def test_a_journal_of_files_stays_and_is_named_until_its_sessions_are_taken_in(
     before = write(own_world / "journal" / "shop" / "project.toml", "root = ''\nfolders = []\n")
     now = archive.overview(a_journal(own_world))
     assert now.before == str(before.parent.parent)
-    assert any("takes the sessions in again" in line for line in status_lines(StatusPart(now)))
+    assert any("takes the sessions in again" in line for line in status_lines(JournalStatus(now)))
     gone = hashlib.sha256(CODEX.encode()).hexdigest()[:24]
     write(own_world / "journal" / "forgotten", f"session {gone}\n")
     keep(a_journal(own_world), CLAUDE, prompt(CLAUDE, 1, "asked", ""))

@@ -15,15 +15,15 @@ from vault_index.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
-class StatusPart:
+class JournalStatus:
     """The state of the journal for `lessons status`."""
 
     journal: archive.JournalOverview
 
 
-def state(vault: Vault) -> StatusPart:
+def state(vault: Vault) -> JournalStatus:
     """Look at the journal, with the hooks of a vault's project."""
-    return StatusPart(with_hooks(archive.overview(Journal(vault.config)), vault.root))
+    return JournalStatus(with_hooks(archive.overview(Journal(vault.config)), vault.root))
 
 
 def with_hooks(found: archive.JournalOverview, project: Path) -> archive.JournalOverview:

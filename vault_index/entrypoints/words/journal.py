@@ -16,7 +16,7 @@ from vault_index.store.moments import lasted, local
 from vault_index.text.words import count
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.recording import StatusPart
+    from vault_index.entrypoints.recording import JournalStatus
     from vault_index.journal.archive import JournalOverview
 
 RUBRICS = ("facts", "concepts", "files_read", "files_modified", "errors")  # as a record has them
@@ -129,7 +129,7 @@ def _more(values: Sequence[Any]) -> str:
     return f" and {len(values) - MAX_SHOWN} more" if len(values) > MAX_SHOWN else ""
 
 
-def status_lines(found: StatusPart) -> Iterator[str]:
+def status_lines(found: JournalStatus) -> Iterator[str]:
     """Yield the state of the journal in a line, and its first problems."""
     state = found.journal
     names = recorded(state)
