@@ -189,11 +189,11 @@ def _evidence(
     where: str | None,
     words: Exact,
     weight: float,
-) -> tuple[Evidence, np.ndarray, NearestPrompts, Taught]:
+) -> tuple[Evidence, np.ndarray, NearestPrompts, ActingPrompts]:
     """Return the evidence for lessons, the place that each shows, and the prompts that count and act."""
     import numpy as np
 
-    has_pieces, acting = table.schema.has_pieces, Taught()
+    has_pieces, acting = table.schema.has_pieces, ActingPrompts()
     if vector is None and query and has_pieces:
         acting = _acting(table.families, *_equal(table, query, where))
     also = [*words.rows, *acting.fires, *acting.silent]
@@ -256,7 +256,7 @@ def _with_pieces(rows: Evidence, family: Families) -> tuple[Evidence, np.ndarray
 
 
 def _told(
-    table: Reader, hits: Sequence[Hit], places: Sequence[int], acting: Taught, words: Exact
+    table: Reader, hits: Sequence[Hit], places: Sequence[int], acting: ActingPrompts, words: Exact
 ) -> list[Hit]:
     """Return the hits of lessons at these places with exact words and the taught prompt that acts."""
     prompts = [acting.fires.get(place) or acting.silent.get(place) for place in places]
@@ -318,7 +318,7 @@ class NearestPrompts:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class ActingPrompts:
     """The taught prompts that act on a query: place of a whole -> (cosine, place of the prompt).
 
     A lesson fires near its `fires_on`; near its `silent_on` it stays out, whatever its score. Each prompt
@@ -329,7 +329,7 @@ class Taught:
     silent: dict[int, tuple[float, int]] = field(default_factory=dict)
 
 
-def _acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Taught:
+def _acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> ActingPrompts:
     """Return what acts, of rows int64[n] with their cosines to the query, float32[n]."""
     import numpy as np
 
@@ -346,7 +346,7 @@ def _acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Taug
     for whole in fires.keys() & silent.keys():
         loser = silent if fires[whole][0] > silent[whole][0] + SAME else fires
         del loser[whole]
-    return Taught(fires, silent)
+    return ActingPrompts(fires, silent)
 
 
 def _equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np.ndarray]:
