@@ -10,7 +10,7 @@ from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.given import given_to
 from vault_index import api, client
-from vault_index.api.injection import Taught
+from vault_index.api.injection import TeachResult
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.search import entries
@@ -26,7 +26,7 @@ FILE = (
 FILES = {"ops/heap.md": FILE, "ops/lock.md": lesson_text("Lock", "It waits.")}
 
 
-def say(vault: Vault, **values: Any) -> Taught:
+def say(vault: Vault, **values: Any) -> TeachResult:
     given = {"name": "heap", "kind": "silent_on", **values}
     return client.ask(vault, api.injection.teach_lesson(**given))
 

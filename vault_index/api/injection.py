@@ -255,7 +255,7 @@ class _Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TeachResult:
     """A lesson that was taught a prompt, in the list `kind` of its file.
 
     Whether it `acts`: whether an agent would get the lesson for it now, or not, as taught; `silent` says
@@ -282,7 +282,7 @@ def teach_lesson(
     session: str = "",
     key: str = "",
     undo: bool = False,
-) -> Taught:
+) -> TeachResult:
     """Write into a lesson that it fires at a prompt, or stays out; with `undo` take that back.
 
     `kind` is fires_on or silent_on, or for a line of a failed command fires_on_error or
@@ -321,7 +321,7 @@ def teach_lesson(
     acts = undo or comes is wanted
     why = now.silent or ("others come before it" if wanted else "the lesson still comes")
     done = (str(change.file), change.prompt, kind, change.changed)
-    return Taught(entry.id, entry.title, *done, acts=acts, silent=why)
+    return TeachResult(entry.id, entry.title, *done, acts=acts, silent=why)
 
 
 def _prompt_of(vault: Vault, session: str, key: str) -> str:

@@ -25,7 +25,7 @@ from vault_index.text.blocks import composed, shorten_line
 from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
-    from vault_index.api.injection import Injection, Rated, Taught
+    from vault_index.api.injection import Injection, Rated, TeachResult
     from vault_index.api.lesson import Tally
     from vault_index.search.hit import Entry, Relation, WholeEntry
     from vault_index.vault import Vault
@@ -594,7 +594,7 @@ def _line_of_journal() -> str:
     )
 
 
-def _said(done: Taught, undo: bool) -> str:
+def _said(done: TeachResult, undo: bool) -> str:
     if undo:
         return f"taken out of {done.id}"
     what = "comes at" if done.kind.startswith(FIRES) else "stays out of"
