@@ -41,7 +41,7 @@ class ProposedLesson:
     files: Annotated[Texts, about("whose edits need it")] = ()
 
 
-class Tools:
+class ProposalTools:
     """The tools of an agent that propose lessons."""
 
     def __init__(self, agent: Agent) -> None:
@@ -100,7 +100,7 @@ whatever a proposal says.
 
 
 def _add(server: LessonsServer, agent: Agent) -> None:
-    tools = Tools(agent)
+    tools = ProposalTools(agent)
     add_tool(server, tools.propose, "Propose lessons", PROPOSES)
     add_tool(server, tools.learn_material, "Read a session", READS)
     add_tool(server, tools.learn_trigger, "Learn from work", PROPOSES)
