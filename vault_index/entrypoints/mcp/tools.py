@@ -42,7 +42,7 @@ Cursor = Annotated[str, about("where the last answer says to go on", **NAME_LIMI
 _RECORD = re.compile(r"[0-9a-f]{8}(-\w+)?")  # the id of a session of the journal, or of a record
 
 
-class Tools:
+class LessonTools:
     """The tools of an agent; each asks a vault or the journal, and returns a text to read."""
 
     def __init__(self, agent: Agent) -> None:
@@ -145,7 +145,7 @@ def build(agent: Agent, tools: str = USUAL) -> LessonsServer:
         log_level="WARNING",
     )
     if with_lessons:
-        of_agent = Tools(agent)
+        of_agent = LessonTools(agent)
         add_tool(server, of_agent.learn_search, "Search lessons", READS)
         add_tool(server, of_agent.learn_get, "Read a lesson", READS)
         add_tool(server, of_agent.learn_status, "Count lessons", READS)
