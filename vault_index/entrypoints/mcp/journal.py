@@ -36,7 +36,7 @@ MAX_START = 900  # of a page; the journal returns up to 1,000 hits
 Kind = Literal["", "prompt", "observation", "summary"]
 
 
-class Tools:
+class JournalTools:
     """The tools of an agent that ask its user's journal."""
 
     def __init__(self, agent: Agent) -> None:
@@ -101,7 +101,7 @@ user speaks of earlier work, and before you try again what may have been tried."
 
 
 def _add(server: LessonsServer, agent: Agent) -> None:
-    tools = Tools(agent)
+    tools = JournalTools(agent)
     add_tool(server, tools.search_journal, "Search past work", READS)
     add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)
     server.unlisted[TIMELINE] = lambda: not (server.lists_all and spool.is_on())
