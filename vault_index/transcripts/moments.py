@@ -140,7 +140,7 @@ def repairs(there: Sequence[Moment]) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(slots=True)
-class _Call:
+class _PendingCall:
     """A call of a tool that waits for its result."""
 
     event: TranscriptEvent
@@ -161,7 +161,7 @@ class _Turn:
     """A prompt, None before the first one, and the steps after it."""
 
     prompt: Moment | None = None
-    steps: list[Moment | _Call] = field(default_factory=list)
+    steps: list[Moment | _PendingCall] = field(default_factory=list)
 
 
 class Moments:
@@ -183,7 +183,7 @@ class Moments:
         self._has_answered = state.get("answered") is True  # the agent said something
         self._is_interrupted = state.get("interrupted") is True  # since the last prompt
         self._turn = _Turn()
-        self._open: dict[str, _Call] = {}  # calls without a result yet
+        self._open: dict[str, _PendingCall] = {}  # calls without a result yet
 
     def state(self) -> dict[str, Any]:
         """Return what another one needs to go on where a prompt begins a turn: JSON."""
@@ -216,10 +216,10 @@ class Moments:
         if prompt and events.is_internal(prompt.text):
             return []
         if prompt and prompt.origin == events.SLASH_COMMAND and _OF_PROGRAM.match(prompt.text):
-            prompt, steps = None, [step for step in steps if isinstance(step, _Call)]
+            prompt, steps = None, [step for step in steps if isinstance(step, _PendingCall)]
         elif prompt and prompt.origin == events.SLASH_COMMAND and " " not in prompt.text:
             chars = sum(len(step.text) for step in steps if isinstance(step, Moment))
-            if chars < MIN_ANSWER and not any(isinstance(step, _Call) for step in steps):
+            if chars < MIN_ANSWER and not any(isinstance(step, _PendingCall) for step in steps):
                 return []  # a bare command that led to nothing
         made: list[Moment] = []
         if prompt and prompt.text:
@@ -267,7 +267,7 @@ class Moments:
         kind = tools.kind_of(event.tool)
         edits = tools.edits_of(event.input) if kind == tools.EDIT else ()
         values = tools.kept_of(kind, event.input, edits, self._clean_value)
-        call = _Call(event, kind, values, edits)
+        call = _PendingCall(event, kind, values, edits)
         self._turn.steps.append(call)
         self._open[event.call] = call
         if not event.in_subagent and (shown := tools.shown_to_user(event.tool, event.input)):
@@ -285,7 +285,7 @@ class Moments:
         elif self._outputs and call.event.tool != tools.QUESTION:  # the person's answer is a prompt
             call.output = self._clean(text)
 
-    def _of_call(self, call: _Call) -> Iterator[Moment]:
+    def _of_call(self, call: _PendingCall) -> Iterator[Moment]:
         """Yield the moments of a call: one, or one for each file that it changed."""
         event, done = call.event, call.done
         about = call.command or " ".join([event.tool, *call.input.get("files", ())])
@@ -306,7 +306,7 @@ class Moments:
         else:
             yield self._ended(plain, call, done)
 
-    def _failed(self, plain: Moment, call: _Call, done: TranscriptEvent) -> Moment:
+    def _failed(self, plain: Moment, call: _PendingCall, done: TranscriptEvent) -> Moment:
         if vocabulary.is_refusal(call.text):
             wanted = [line for edit in call.edits for line in self._changed_lines(edit)]
             text = blocks.ends("\n".join(wanted), MAX_CHANGE, _CUT)
@@ -319,7 +319,7 @@ class Moments:
         routine = vocabulary.is_mundane_error(text)
         return replace(plain, kind=FAILED, text=text, is_routine=routine, status=done.status)
 
-    def _ended(self, plain: Moment, call: _Call, done: TranscriptEvent) -> Moment:
+    def _ended(self, plain: Moment, call: _PendingCall, done: TranscriptEvent) -> Moment:
         """Return a call whose result is no error, though its text may say that it failed."""
         values = call.input
         if call.kind == tools.SHELL:
