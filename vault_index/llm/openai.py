@@ -26,7 +26,7 @@ _LIKELY = (_COUNTED, _SCHEMA, _EFFORT)  # left out where it names nothing
 
 
 @dataclass(slots=True)
-class _Call:
+class _CallPieces:
     """A call in pieces. Some servers give several the same index, or none."""
 
     index: Any
@@ -46,7 +46,7 @@ class Completion(server.StreamedReply):
     def __init__(self, take: backend.Take | None = None) -> None:
         super().__init__(take)
         self._is_refusal = False
-        self._wanted: list[_Call] = []
+        self._wanted: list[_CallPieces] = []
 
     def add(self, event: dict[str, Any]) -> None:
         """Take the next event; an empty one is the mark at the end."""
@@ -78,7 +78,7 @@ class Completion(server.StreamedReply):
         call = next((call for call in reversed(self._wanted) if call.index == index), None)
         has_other_id = call is not None and call.id and call_id and call_id != call.id
         if call is None or (name and (has_other_id or (index is None and not call_id))):
-            call = _Call(index)
+            call = _CallPieces(index)
             self._wanted.append(call)
         call.id = call.id or call_id
         call.name = call.name or name
