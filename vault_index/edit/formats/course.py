@@ -28,7 +28,7 @@ _LINK = re.compile(r"Lesson Link:(?P<link>.*)")
 
 
 @dataclass(slots=True)
-class _Part:
+class _CourseLesson:
     """A lesson of the course while it is read; `line` is its heading's."""
 
     number: int
@@ -91,10 +91,10 @@ def _header(lines: list[str]) -> tuple[int, dict[str, str]]:
     raise LessonError("no lesson", last, "begin a lesson with `Lesson 0: Title`")
 
 
-def _parts(lines: list[str], start: int) -> list[_Part]:
+def _parts(lines: list[str], start: int) -> list[_CourseLesson]:
     """Cut the lines at the lessons' headings; a heading in a code fence is text."""
     fences = blocks.fences("\n".join(lines[start:]))
-    parts: list[_Part] = []
+    parts: list[_CourseLesson] = []
     in_fence = blocks.flags(fences, len(lines) - start)
     for n, code in enumerate(in_fence, start=start):
         line = lines[n]
@@ -116,7 +116,7 @@ def _parts(lines: list[str], start: int) -> list[_Part]:
     return parts
 
 
-def _started(heading: re.Match[str], parts: list[_Part], line: int) -> _Part:
+def _started(heading: re.Match[str], parts: list[_CourseLesson], line: int) -> _CourseLesson:
     number, title = int(heading["number"]), " ".join(heading["title"].split())
     if not title:
         raise LessonError(f"lesson {number} has no title", line)
@@ -124,10 +124,10 @@ def _started(heading: re.Match[str], parts: list[_Part], line: int) -> _Part:
         raise LessonError(f"lesson {number} a second time", line)
     if parts and number < parts[-1].number:
         raise LessonError(f"lesson {number} after lesson {parts[-1].number}", line)
-    return _Part(number, title, line)
+    return _CourseLesson(number, title, line)
 
 
-def _refuse_open_html(written: bytes, parts: list[_Part]) -> None:
+def _refuse_open_html(written: bytes, parts: list[_CourseLesson]) -> None:
     """Raise LessonError if a comment, or the like, of a lesson swallows the lesson below it."""
     titles = [section.title for section in LessonFile.of(written, "").sections]
     if len(titles) < len(parts):
@@ -138,7 +138,7 @@ def _refuse_open_html(written: bytes, parts: list[_Part]) -> None:
         raise LessonError(f"HTML of lesson {part.number} is not closed", part.line, hint)
 
 
-def _section(part: _Part) -> str:
+def _section(part: _CourseLesson) -> str:
     # a reader removes marks at the end of a heading: "C#" needs some more to keep its own
     title = f"{part.title} ##" if part.title.endswith("#") else part.title
     text = one_lesson("\n".join(part.text)).strip("\n").rstrip()
