@@ -54,7 +54,7 @@ class _Item:
 
 
 @dataclass(slots=True)
-class _Part:
+class _HeadedLines:
     """The lines between two headings: bullets, and the lines outside them, with their numbers."""
 
     heading: str = ""  # "" above the first one and below the document's own
@@ -98,7 +98,7 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
     return sorted(numbered(drafts), key=lambda draft: draft.line)
 
 
-def _why_left_out(part: _Part, text: str, *, has_more: bool) -> str:
+def _why_left_out(part: _HeadedLines, text: str, *, has_more: bool) -> str:
     """Return why the text outside the bullets of a part is no lesson; "" if it is one."""
     is_above_all = not part.heading and has_more
     if (is_above_all or is_overview(part.heading)) and not is_telling(text):
@@ -115,7 +115,7 @@ def _without_comments(text: str) -> str:
     return "".join(parts) + text[end:]
 
 
-def _draft(named: tuple[str, str], part: _Part, line: int, path: str) -> Draft:
+def _draft(named: tuple[str, str], part: _HeadedLines, line: int, path: str) -> Draft:
     title, text = named
     title = cut(title) or first_sentence(text) or "Lesson"
     keys: dict[str, Any] = {"title": titled(part.subject, title)}
@@ -146,9 +146,9 @@ def _why_no_lesson(item: _Item) -> str:
     return ("no statement" if short else "") or ("" if item.nested else why_none(text))
 
 
-def _parts(file: LessonFile) -> Iterator[_Part]:
+def _parts(file: LessonFile) -> Iterator[_HeadedLines]:
     """Cut the lines of a file's body at their headings."""
-    part, item = _Part(), None
+    part, item = _HeadedLines(), None
     seen_heading = False
     above: list[tuple[int, str]] = []  # the headings that this one is below: (level, heading)
     before, was_code = "", False  # the line before this one
@@ -165,7 +165,7 @@ def _parts(file: LessonFile) -> Iterator[_Part]:
             above += [] if own else [(level, heading)]
             names = [name for _, name in above]
             category = "/".join(filter(None, map(slugify, names[-MAX_DEPTH:])))
-            part = _Part() if own else _Part(heading, category, subject_of(names))
+            part = _HeadedLines() if own else _HeadedLines(heading, category, subject_of(names))
             item, seen_heading = None, True
         elif not code and _RULE.fullmatch(line):
             item = None
@@ -179,7 +179,7 @@ def _parts(file: LessonFile) -> Iterator[_Part]:
     yield part
 
 
-def _underlined(part: _Part, before: str) -> str:
+def _underlined(part: _HeadedLines, before: str) -> str:
     """Remove the last line from a part's text if === or --- underlines it: it was a heading."""
     if not before.strip() or not part.loose or part.loose[-1][1] != before:
         return ""
