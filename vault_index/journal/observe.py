@@ -123,7 +123,7 @@ def _prompt(prompt: Moment, said: str, session: Session) -> Record:
 def _observations(turn: list[Moment], said: str, number: int, session: Session) -> list[Record]:
     prompt = turn[0] if turn[0].kind == PERSON else None
     steps = [each for each in turn if each.kind == AGENT or each.is_call]
-    parts = [_Part(prompt, said, steps, place) for place, steps in enumerate(_parts(steps))]
+    parts = [_TurnPart(prompt, said, steps, place) for place, steps in enumerate(_parts(steps))]
     telling = [part for part in parts if part.says_something]
     return [
         _record(part, f"{session.short}-o{number}{f'.{place}' if place > 1 else ''}", turn)
@@ -150,7 +150,7 @@ def title_of_prompt(text: str) -> str:
     return blocks.one_line(next((one for one in sentences if len(one.encode()) >= MIN_TITLE), text))
 
 
-class _Part:
+class _TurnPart:
     """Steps of a turn that belong together. `place`: among the parts of its turn, from 0."""
 
     def __init__(
@@ -209,7 +209,7 @@ def _is_end(part: Sequence[Moment]) -> bool:
     return bool(calls[-1].commits) or len(calls) - 1 in fixed
 
 
-def _record(part: _Part, record_id: str, turn: Sequence[Moment]) -> Record:
+def _record(part: _TurnPart, record_id: str, turn: Sequence[Moment]) -> Record:
     modified = _unique(call.about for call in part.calls if call.kind in moments.CHANGES)
     read = [path for call in part.calls for path in call.files]
     facts = _unique(_facts(part, modified))
@@ -239,7 +239,7 @@ def _record(part: _Part, record_id: str, turn: Sequence[Moment]) -> Record:
     )
 
 
-def _type(part: _Part) -> str:
+def _type(part: _TurnPart) -> str:
     if part.repairs:
         return "bugfix"
     if part.prompt.is_correction:
@@ -253,7 +253,7 @@ def _type(part: _Part) -> str:
     return "decision" if vocabulary.chooses(part.request) else "discovery"
 
 
-def _title(part: _Part, type_: str) -> str:
+def _title(part: _TurnPart, type_: str) -> str:
     """Return the subject of a commit, else a good sentence of the last text, else of the prompt."""
     if part.commits:
         return blocks.one_line(part.commits[0])
@@ -267,7 +267,7 @@ def _title(part: _Part, type_: str) -> str:
     return blocks.one_line(about)
 
 
-def _facts(part: _Part, modified: Sequence[str]) -> Iterator[str]:
+def _facts(part: _TurnPart, modified: Sequence[str]) -> Iterator[str]:
     """Yield the single statements of a part of a turn that are worth finding on their own."""
     yield from part.commits
     if part.prompt.is_correction or part.is_choice:
@@ -300,7 +300,7 @@ def _is_statement(sentence: str, least: int) -> bool:
     return sum(map(str.isalpha, sentence)) > len(sentence) // 2
 
 
-def _uuids(part: _Part) -> tuple[str, ...]:
+def _uuids(part: _TurnPart) -> tuple[str, ...]:
     """Return the records of the transcript: the prompt, texts, calls, and results that are errors."""
     uuids = [part.asked.uuid] if part.asked else []
     uuids += [uuid for step in part.steps for uuid in (step.uuid, step.result)]
