@@ -106,7 +106,7 @@ def moments_of_diff(text: str) -> Iterator[Moment]:
 # From moments to the text that a model is sent.
 
 
-class _Piece(NamedTuple):
+class _TimelinePiece(NamedTuple):
     """A moment, or a line of what the agent said. `worth`: the lowest goes first."""
 
     place: int  # of its moment
@@ -193,15 +193,15 @@ def _label(moment: Moment) -> str:
     return FAILED if moment.kind == REFUSED else moment.kind
 
 
-def _pieces(place: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[_Piece]:
+def _pieces(place: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[_TimelinePiece]:
     label = f"{_label(moment)}: "
     if moment.kind == AGENT:
         for line, worth in _telling_lines(moment.text):
-            yield _Piece(place, label, defused(line), worth)
+            yield _TimelinePiece(place, label, defused(line), worth)
     else:
         worth = ROUTINE if moment.is_routine else _WORTH[moment.kind]
         shown = defused(_shown(moment, scale.get(_label(moment), 1.0)))
-        yield _Piece(place, label, shown, worth, moment.part)
+        yield _TimelinePiece(place, label, shown, worth, moment.part)
 
 
 def _shown(moment: Moment, scale: float) -> str:
