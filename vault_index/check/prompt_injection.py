@@ -84,7 +84,7 @@ _Found = tuple[int, Pattern, str, str]  # line, pattern, message, severity
 _Worst = dict[tuple[int, str], tuple[str, Pattern]]  # severity and pattern by line and message
 
 
-class _Piece(NamedTuple):
+class _ScoredPiece(NamedTuple):
     """A piece of a text: its lines, its score, and what its signs add to that."""
 
     first: int
@@ -184,7 +184,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
             yield Finding(path, piece.first, RULE, _SCORED_WHY, WARNING, _SCORED, piece.holds)
 
 
-def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
+def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_ScoredPiece]]:
     """Return what a text says decoded, severity and pattern by line and message, and its pieces.
 
     `unreported` is the text without reported orders.
@@ -200,10 +200,10 @@ def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_Piece]]:
     return said, worst, _scores(plain)
 
 
-def _scores(plain: str) -> list[_Piece]:
+def _scores(plain: str) -> list[_ScoredPiece]:
     line = line_counter(plain)
     return [
-        _Piece(line(start), line(start + len(piece)), score, _signs_add(piece))
+        _ScoredPiece(line(start), line(start + len(piece)), score, _signs_add(piece))
         for start, piece, score in scorer.scores(plain)
         if score > scorer.POSSIBLE
     ]
