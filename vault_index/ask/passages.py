@@ -103,7 +103,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SearchScope:
     """The places to search: in a document, in a category, in one lesson of the document."""
 
     document: str = ""  # its path
@@ -188,7 +188,7 @@ def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
 # places
 
 
-def _place(vault: Vault, wanted: Wanted) -> _Place:
+def _place(vault: Vault, wanted: Wanted) -> _SearchScope:
     """Return where a question is to be searched, and notes on the names that nothing has."""
     notes, number = list[str](), wanted.lesson_number
     within = _named(vault, wanted.document, notes)
@@ -200,8 +200,8 @@ def _place(vault: Vault, wanted: Wanted) -> _Place:
         notes += (
             [f"lesson {number} of no document that the vault has"] if number is not None else []
         )
-        return _Place(category=below, title=below, extra=extra, notes=tuple(notes))
-    place = _Place(within.path, below, title=within.title)
+        return _SearchScope(category=below, title=below, extra=extra, notes=tuple(notes))
+    place = _SearchScope(within.path, below, title=within.title)
     if number is not None:
         if lesson := documents.lesson_numbered(vault, within.path, number):
             title = f"{within.title}, lesson {number}: {lesson.title}"
