@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-class _Place(NamedTuple):
+class _LessonLines(NamedTuple):
     """The lines of a lesson in its file: its heading, if it has one, and its text."""
 
     heading: int | None
@@ -98,18 +98,18 @@ def _ended(file: LessonFile) -> LessonFile:
     return LessonFile.of_lines(lines, file.path, file.bom)
 
 
-def _place_of(file: LessonFile, slug: str) -> _Place:
+def _place_of(file: LessonFile, slug: str) -> _LessonLines:
     """Find a section, or with "" the lesson above the first one. Raises LessonError."""
     if slug:
         section = _section(file, slug)
-        return _Place(section.heading, range(file.own(section).stop, section.end))
+        return _LessonLines(section.heading, range(file.own(section).stop, section.end))
     span = file.preamble
     heading = next((number for number in span if file.lines[number].strip()), None)
     lessons = parse_file(file.to_bytes(), file.path)
     title = next((lesson.document or lesson.title for lesson in lessons), "")
     if heading is None or composed(heading_of(file.lines[heading].rstrip("\r\n"))) != title:
-        return _Place(None, span)  # a heading of the text: the title is the frontmatter's
-    return _Place(heading, range(heading + 1, span.stop))
+        return _LessonLines(None, span)  # a heading of the text: the title is the frontmatter's
+    return _LessonLines(heading, range(heading + 1, span.stop))
 
 
 def _section(file: LessonFile, slug: str) -> Section:
