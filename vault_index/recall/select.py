@@ -59,7 +59,7 @@ def for_prompt(
         return ContextBlock("", silent=reason)
     config = vault.config
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
-    wanted = _Wanted(k, MAX_LINES * config.pointers, COMPANION_SHARE, text_only, given, pointed)
+    wanted = _Budget(k, MAX_LINES * config.pointers, COMPANION_SHARE, text_only, given, pointed)
     injection = _above_floor(vault, queries, wanted)
     suggested = [
         hit
@@ -87,7 +87,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Contex
     room = config.prompt_lessons + len(given)
     found = unindexed.find(vault, prompt, room, lambda files: floor.by_words(files).whole)
     hits = allowed.only_right(vault, allowed.only_trusted(vault, found.hits))
-    wanted = _Wanted(config.prompt_lessons, given=given)
+    wanted = _Budget(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else silence.HAD if hits else silence.NOTHING
     injection = ContextBlock("", fresh, floor=found.floor, silent=silent, near=found.near)
@@ -120,7 +120,7 @@ def for_session(
     had = [*given, *(hit.lesson_id for hit in rules)]
     injection = ContextBlock("")
     if room:
-        wanted = _Wanted(room, text_only=text_only, given=had)
+        wanted = _Budget(room, text_only=text_only, given=had)
         injection = _above_floor(vault, asked, wanted)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
@@ -219,7 +219,7 @@ def _rendered(
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Budget:
     """A search for up to so many `lessons` whole and so many `lines` that are new to the session.
 
     Each scores a `share` of the first.
@@ -242,7 +242,7 @@ class _Wanted:
         )
 
 
-def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> ContextBlock:
+def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> ContextBlock:
     """Search the vault and the vaults above, each by its floor and trust, for queries."""
     own = _own_above_floor(vault, queries, wanted)
 
@@ -255,7 +255,7 @@ def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> Conte
     return replace(own, hits=fresh, silent="") if fresh else own
 
 
-def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Wanted) -> ContextBlock:
+def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> ContextBlock:
     best: dict[str, Hit] = {}
     least: float | None = None
     near: list[Hit] = []
@@ -320,7 +320,7 @@ def shown(vault: Vault, hit: Hit, queries: Sequence[str]) -> Hit:
     return replace(hit, text=excerpt.of_long(whole, pieces, nearest, rare)) if pieces else hit
 
 
-def _keep_better(best: dict[str, Hit], hits: Iterable[Hit], wanted: _Wanted) -> None:
+def _keep_better(best: dict[str, Hit], hits: Iterable[Hit], wanted: _Budget) -> None:
     """Keep the best hit of each lesson; whole comes before a line."""
     for hit in hits:
         before = best.get(hit.lesson_id)
@@ -362,7 +362,7 @@ def _left_out(
     return left_out
 
 
-def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:
+def _fresh(hits: Collection[Hit], wanted: _Budget) -> list[Hit]:
     """Return the hits that are new to a session and no noise beside the first, the best first."""
     least = wanted.share * max((hit.score for hit in hits if not hit.taught), default=0.0)
     shown = [
@@ -371,7 +371,7 @@ def _fresh(hits: Collection[Hit], wanted: _Wanted) -> list[Hit]:
     return sorted(filter(wanted.is_new, shown), key=lambda hit: -hit.rank)
 
 
-def _first(hits: Sequence[Hit], wanted: _Wanted) -> list[Hit]:
+def _first(hits: Sequence[Hit], wanted: _Budget) -> list[Hit]:
     first = hits[: max(wanted.lessons, wanted.lines)]
     whole = [hit for hit in first if not hit.as_line][: wanted.lessons]
     return [*whole, *[hit for hit in first if hit.as_line][: wanted.lines]]
