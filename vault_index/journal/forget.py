@@ -70,7 +70,7 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _ForgetRequest:
     """A wish to forget sessions by their ids or, with `matching`, only their records with that text."""
 
     sessions: tuple[str, ...] = ()
@@ -128,9 +128,9 @@ def _finish_noted(journal: Journal) -> Forgotten | None:
     try:
         values = json.loads(data)
         names = [name for name in ("sessions", "texts", "transcripts") if name in values]
-        wanted = _Wanted(**{**values, **{name: tuple(values[name]) for name in names}})
+        wanted = _ForgetRequest(**{**values, **{name: tuple(values[name]) for name in names}})
     except (ValueError, TypeError, KeyError):  # of a write that a kill cut short
-        wanted = _Wanted()
+        wanted = _ForgetRequest()
     return _finish(journal, wanted)
 
 
@@ -180,7 +180,9 @@ def _take_out(
     if not ids and not matching:
         return Forgotten()
     texts = (matching,) if matching else tuple(_pieces(gone))
-    wanted = _Wanted(tuple(sorted({*ids})), matching, texts, not for_good, tuple(transcripts))
+    wanted = _ForgetRequest(
+        tuple(sorted({*ids})), matching, texts, not for_good, tuple(transcripts)
+    )
     files.replace_file(journal.folder / PENDING, json.dumps(asdict(wanted)).encode())
     return replace(_finish(journal, wanted), records=records)
 
@@ -201,7 +203,7 @@ def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Momen
     return sides
 
 
-def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
+def _finish(journal: Journal, wanted: _ForgetRequest) -> Forgotten:
     """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note."""
     removed = _delete(journal, wanted)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
@@ -220,7 +222,7 @@ def _finish(journal: Journal, wanted: _Wanted) -> Forgotten:
     return Forgotten(removed, 0, beside, len(every), size, left, lessons)
 
 
-def _delete(journal: Journal, wanted: _Wanted) -> int:
+def _delete(journal: Journal, wanted: _ForgetRequest) -> int:
     """Delete wanted sessions, or their wanted records, from the database; return how many went whole."""
     removed = 0
     with state.writing(journal.home) as db:
@@ -255,7 +257,7 @@ def _kept(journal: Journal, needles: set[bytes]) -> set[bytes]:
     return found
 
 
-def _remove_beside(journal: Journal, wanted: _Wanted) -> int:
+def _remove_beside(journal: Journal, wanted: _ForgetRequest) -> int:
     """Remove proposals and conversations that were made of what goes; return how many."""
     needles = _forms(wanted.texts)
     if not wanted.matching:
