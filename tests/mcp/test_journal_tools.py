@@ -14,7 +14,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.mcp_servers import call
 from vault_index import state
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 
 pytestmark = pytest.mark.anyio
@@ -34,12 +34,12 @@ def shop(tmp_path: Path, own_world: Path, text_only: None) -> Path:
 
 @pytest.fixture
 async def client(shop: Path) -> AsyncIterator[Client]:
-    async with Client(build(Agent(str(shop)))) as client:
+    async with Client(build(ServedAgent(str(shop)))) as client:
         yield client
 
 
 async def names(folder: Path, tools: str = "usual") -> list[str]:
-    async with Client(build(Agent(str(folder)), tools)) as client:
+    async with Client(build(ServedAgent(str(folder)), tools)) as client:
         return [tool.name for tool in (await client.list_tools()).tools]
 
 
@@ -71,7 +71,7 @@ async def test_they_are_there_when_the_journal_is_on(tmp_path: Path, own_world: 
 
 
 async def test_all_tools_say_what_they_take_and_can_be_called(shop: Path) -> None:
-    async with Client(build(Agent(str(shop)), "all")) as client:
+    async with Client(build(ServedAgent(str(shop)), "all")) as client:
         takes = {
             tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools
         }
@@ -91,7 +91,7 @@ async def test_a_folder_without_sessions_is_told_nothing_of_another_project(
     client: Client, tmp_path: Path
 ) -> None:
     (tmp_path / "new").mkdir()
-    async with Client(build(Agent(str(tmp_path / "new")))) as stranger:
+    async with Client(build(ServedAgent(str(tmp_path / "new")))) as stranger:
         for tool, given in (
             ("search_sessions", {"query": "redirect", "since": "all"}),
             ("get_context_timeline", {"anchor": "uploader retry"}),
@@ -122,7 +122,7 @@ async def test_lessons_of_a_project_that_the_journal_knows(
     make_vault({"a.md": lesson_text("Wombats", "Wombats dig.")}, name="shop")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    async with Client(build(Agent(str(elsewhere)))) as client:
+    async with Client(build(ServedAgent(str(elsewhere)))) as client:
         assert "Wombats" in await call(client, "learn_search", query="wombats", project="shop")
 
 

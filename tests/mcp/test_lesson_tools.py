@@ -20,7 +20,7 @@ from tests.support.proposing import ENTRY
 from tests.support.three_lessons import FILES as THREE
 from tests.support.trust import trusting
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.vault import Vault
 
@@ -43,7 +43,7 @@ def mode() -> str:
 
 @pytest.fixture
 async def client(team: Vault, mode: str) -> AsyncIterator[Client]:
-    async with Client(build(Agent(str(team.root))), mode=mode) as client:
+    async with Client(build(ServedAgent(str(team.root))), mode=mode) as client:
         yield client
 
 
@@ -235,7 +235,7 @@ async def test_another_project_is_named_by_its_folder(
 async def test_without_a_vault_the_tools_say_the_next_step(mode: str, tmp_path: Path) -> None:
     folder = tmp_path / "bare"
     folder.mkdir()
-    async with Client(build(Agent(str(folder))), mode=mode) as client:
+    async with Client(build(ServedAgent(str(folder))), mode=mode) as client:
         for tool, arguments in (
             ("learn_search", {"query": "x"}),
             ("propose", {"entries": [ENTRY]}),
@@ -269,7 +269,7 @@ async def test_a_bug_is_a_line_for_the_model(
 async def test_everything_a_model_is_told_fits(own_world: Path, team: Vault) -> None:
     """Claude Code cuts what is longer than 2 KB; descriptions of tools and of arguments count."""
     write(own_world / "journal" / "recorded", "*\n")
-    async with Client(build(Agent(str(team.root)))) as client:
+    async with Client(build(ServedAgent(str(team.root)))) as client:
         tools = (await client.list_tools()).tools
         assert len(tools) == 8
         assert all("description" in value for tool in tools

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.places import PLUGIN, REPO
 from vault_index.entrypoints import agents, words
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.journal import JOURNAL_TOOL
 from vault_index.entrypoints.mcp.learning import ProposedLesson
 from vault_index.entrypoints.mcp.tools import build
@@ -107,7 +107,7 @@ def test_an_agent_is_told_the_same_everywhere(name: str, file: str) -> None:
 
 def test_what_is_taught_is_there() -> None:
     """Each tool that the skill, a command or the README names is one of the server's."""
-    listed = anyio.run(build(Agent("/")).list_tools)
+    listed = anyio.run(build(ServedAgent("/")).list_tools)
     tools = {tool.name for tool in listed} | {JOURNAL_TOOL}
     named = {
         name

@@ -25,7 +25,7 @@ from tests.support.proposing import proposed
 from tests.support.serving import Answering, answering
 from vault_index.edit import init
 from vault_index.entrypoints.cli import main
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.vault import open_vault
 
@@ -241,7 +241,7 @@ def test_mcp_has(row: Row, world: World) -> None:
     }
 
     async def ask() -> tuple[bool, str]:
-        async with Client(build(Agent(str(world.root)))) as client:
+        async with Client(build(ServedAgent(str(world.root)))) as client:
             result = await client.call_tool(row.question, given)
             (content,) = result.content
             assert isinstance(content, TextContent)

@@ -36,7 +36,7 @@ from tests.support.serving import Answering, answering
 from vault_index import publish
 from vault_index.api import silent
 from vault_index.entrypoints.mcp import texts, tools
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.learn.skills import build as skills
@@ -144,7 +144,7 @@ class World:
 
     def calls(self, tool: str, *fields: str) -> str:
         async def call() -> str:
-            async with Client(tools.build(Agent(str(self.vault.root)), tools.ALL)) as client:
+            async with Client(tools.build(ServedAgent(str(self.vault.root)), tools.ALL)) as client:
                 return text_of(await client.call_tool(tool, dict(e.split("=") for e in fields)))
 
         return anyio.run(call)

@@ -28,7 +28,7 @@ from tests.support.mcp_servers import text_of
 from tests.support.proposing import proposed
 from tests.support.serving import answering
 from tests.support.shown_vaults import TEXT_ONLY
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.vault import open_vault
 
@@ -169,7 +169,7 @@ def test_so_do_http_and_mcp(world: World, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, value)
 
     async def call(tool: str) -> tuple[bool, str]:
-        async with Client(build(Agent(str(world.root)))) as client:
+        async with Client(build(ServedAgent(str(world.root)))) as client:
             done = await client.call_tool(tool, {"query": WORD} if "search" in tool else {})
             return bool(done.is_error), text_of(done)
 

@@ -21,7 +21,7 @@ from tests.support.mcp_servers import call, refusal
 from tests.support.places import TESTS
 from tests.support.serving import Answering, answering
 from vault_index.edit import init
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.vault import open_vault
 
@@ -52,7 +52,7 @@ class Doors:
         body = answer.json()
 
         async def ask() -> str:
-            async with Client(build(Agent(str(self.root)))) as client:
+            async with Client(build(ServedAgent(str(self.root)))) as client:
                 return await refusal(client, tool, **given)
 
         by_agent = anyio.run(ask).rstrip(".").replace(". Next: ", "\n")
@@ -63,7 +63,7 @@ class Doors:
         """Return what a tool answers."""
 
         async def ask() -> str:
-            async with Client(build(Agent(str(self.root)))) as client:
+            async with Client(build(ServedAgent(str(self.root)))) as client:
                 return await call(client, name, **given)
 
         return anyio.run(ask)

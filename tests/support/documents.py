@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from tests.support.places import REPO
 from vault_index import config
 from vault_index.entrypoints.cli import MORE, SECTIONS, main
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.entrypoints.web import ask, journal, lessons
 from vault_index.entrypoints.web.app import described
@@ -82,7 +82,7 @@ def tools_table() -> str:
     """Return a row for each MCP tool, with its parameters."""
     rows = ["| tool | | parameters |", "|---|---|---|"]
     with mock.patch("vault_index.hotpath.spool.is_on", return_value=True):
-        tools = anyio.run(build(Agent("/")).list_tools)
+        tools = anyio.run(build(ServedAgent("/")).list_tools)
     for tool in tools:
         about = (tool.description or "").split(". ")[0].rstrip(".")
         names = ", ".join(f"`{name}`" for name in tool.input_schema["properties"])

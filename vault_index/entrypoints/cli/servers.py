@@ -49,7 +49,7 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
     import logging
 
     from vault_index.entrypoints import bug
-    from vault_index.entrypoints.mcp.agent import Agent
+    from vault_index.entrypoints.mcp.agent import ServedAgent
     from vault_index.entrypoints.mcp.tools import build
 
     logging.basicConfig(handlers=[bug.Handler(asking.note)])  # else the SDK prints tracebacks
@@ -59,12 +59,12 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
         from vault_index.entrypoints.mcp import server
 
         secret = _secret(token_file, host, config.home_folder())
-        server.serve(build(Agent.here(asking.place()), tools), host, port, secret, output.say)
+        server.serve(build(ServedAgent.here(asking.place()), tools), host, port, secret, output.say)
         return
     if sys.stdin.isatty():
         asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
         asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
-    build(Agent.here(asking.place()), tools).run()
+    build(ServedAgent.here(asking.place()), tools).run()
 
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:

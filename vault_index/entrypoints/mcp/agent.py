@@ -13,7 +13,7 @@ from vault_index.journal.projects import EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class ServedAgent:
     """The agent of a server: it works in `folder`, and `vault` is what `--vault` named.
 
     A `project` that a tool is asked for is the name of one in the journal or a folder in it.
@@ -23,7 +23,7 @@ class Agent:
     vault: str | None = None
 
     @classmethod
-    def here(cls, vault: str | None = None) -> Agent:
+    def here(cls, vault: str | None = None) -> ServedAgent:
         """Return the agent that started this process: Claude Code says where its project is."""
         named = os.environ.get("CLAUDE_PROJECT_DIR", "")
         folder = named if named and Path(named).is_dir() else str(Path.cwd())

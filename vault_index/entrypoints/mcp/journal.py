@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from vault_index import api
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.server import Alias, LessonsServer
 from vault_index.entrypoints.mcp.tools import (
     MAX_QUERY_CHARS,
@@ -39,7 +39,7 @@ Kind = Literal["", "prompt", "observation", "summary"]
 class JournalTools:
     """The tools of an agent that ask its user's journal."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: ServedAgent) -> None:
         self._agent = agent
 
     def search_journal(
@@ -100,7 +100,7 @@ The journal: what was asked, done and decided in earlier sessions on this machin
 user speaks of earlier work, and before you try again what may have been tried."""
 
 
-def _add(server: LessonsServer, agent: Agent) -> None:
+def _add(server: LessonsServer, agent: ServedAgent) -> None:
     tools = JournalTools(agent)
     add_tool(server, tools.search_journal, "Search past work", READS)
     add_tool(server, tools.get_context_timeline, "Timeline of past work", READS)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from vault_index import api
 from vault_index.entrypoints import words
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.server import LessonsServer, explained
 from vault_index.entrypoints.mcp.tools import (
     NAME_LIMITS,
@@ -44,7 +44,7 @@ class ProposedLesson:
 class ProposalTools:
     """The tools of an agent that propose lessons."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: ServedAgent) -> None:
         self._agent = agent
 
     def propose(
@@ -99,7 +99,7 @@ whatever a proposal says.
 {proposals}"""
 
 
-def _add(server: LessonsServer, agent: Agent) -> None:
+def _add(server: LessonsServer, agent: ServedAgent) -> None:
     tools = ProposalTools(agent)
     add_tool(server, tools.propose, "Propose lessons", PROPOSES)
     add_tool(server, tools.learn_material, "Read a session", READS)

@@ -26,7 +26,7 @@ from vault_index import api
 from vault_index.entrypoints import bug, guard
 from vault_index.entrypoints.guard import App, Receive, Scope, Send
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.words import for_agents
 from vault_index.errors import VaultError
 from vault_index.text.quote import defused_line
@@ -177,7 +177,7 @@ def explained(error: VaultError) -> str:
     return f"{message}. Next: {defused_line(error.hint)}." if error.hint else f"{message}."
 
 
-def add_resource(server: LessonsServer, agent: Agent) -> None:
+def add_resource(server: LessonsServer, agent: ServedAgent) -> None:
     """Add the resource of a lesson to a server."""
 
     def lesson(id: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from vault_index import api, features
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.mcp.agent import Agent
+from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.server import LessonsServer, add_resource
 from vault_index.entrypoints.words import for_agents
 from vault_index.hotpath import spool
@@ -45,7 +45,7 @@ _RECORD = re.compile(r"[0-9a-f]{8}(-\w+)?")  # the id of a session of the journa
 class LessonTools:
     """The tools of an agent; each asks a vault or the journal, and returns a text to read."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: ServedAgent) -> None:
         self._agent = agent
 
     def learn_search(
@@ -122,10 +122,10 @@ class Toolset:
     """The tools of a feature: what the instructions say of them now, and how they are added."""
 
     about: Callable[[], str]
-    add: Callable[[LessonsServer, Agent], None]
+    add: Callable[[LessonsServer, ServedAgent], None]
 
 
-def build(agent: Agent, tools: str = USUAL) -> LessonsServer:
+def build(agent: ServedAgent, tools: str = USUAL) -> LessonsServer:
     """Return the server of an agent, with the tools of one set or all, and the features' tools."""
     every = (USUAL, ALL)
     added: list[Toolset] = [
