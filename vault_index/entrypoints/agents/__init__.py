@@ -19,7 +19,7 @@ from vault_index.entrypoints.agents.hook_settings import (
     Hook,
     HookSettings,
 )
-from vault_index.entrypoints.agents.section import Section
+from vault_index.entrypoints.agents.section import MarkedSection
 from vault_index.errors import SettingsError
 
 # The hooks in the settings of Claude Code; times in seconds, past our own deadline.
@@ -125,7 +125,7 @@ def refuse_committed_links(agent: str, project: Path, place: Path) -> None:
 # The section of AGENTS.md that says how to search and how to propose, for agents without hooks.
 
 FILE = "AGENTS.md"
-SECTION = Section("<!-- lessons: section {stamp} -->", "<!-- lessons: end -->")
+SECTION = MarkedSection("<!-- lessons: section {stamp} -->", "<!-- lessons: end -->")
 TEXT = """\
 ## Lessons
 
@@ -155,7 +155,7 @@ COMMANDS = {  # what each does, in the heading of its file and for the agent
 _END = "[end of lessons]"
 
 
-def command_files(agent: str, settings: Path) -> list[tuple[Path, Section, str]]:
+def command_files(agent: str, settings: Path) -> list[tuple[Path, MarkedSection, str]]:
     """Return the files of the commands, beside an agent's settings, and what belongs into each."""
     if agent not in COMMAND_FILES:
         return []
@@ -168,16 +168,16 @@ def command_files(agent: str, settings: Path) -> list[tuple[Path, Section, str]]
     return files
 
 
-def _form(agent: str, name: str, text: str) -> tuple[Section, str]:
+def _form(agent: str, name: str, text: str) -> tuple[MarkedSection, str]:
     """Return the marker lines of a command's file, and the text with what the agent wants around it."""
     heading, about = COMMANDS[name]
     if agent == "codex":
         head = f"name: lessons-{name}\ndescription: {about}, when the user asks for it\n---"
-        return Section("---\n# lessons: {stamp}", _END), f"{head}\n\n{text}"
+        return MarkedSection("---\n# lessons: {stamp}", _END), f"{head}\n\n{text}"
     if agent == "gemini":
         toml = f"description = \"{about}\"\nprompt = '''\n{text}'''\n"
-        return Section("# lessons: {stamp}", "# lessons: end"), toml
-    return Section(f"{heading} [lessons {{stamp}}]", _END), text
+        return MarkedSection("# lessons: {stamp}", "# lessons: end"), toml
+    return MarkedSection(f"{heading} [lessons {{stamp}}]", _END), text
 
 
 def unwire(agent: Agent, settings: Path) -> bool:

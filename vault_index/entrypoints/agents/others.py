@@ -19,12 +19,12 @@ from vault_index.entrypoints.agents.hook_settings import (
     Hook,
     HookSettings,
 )
-from vault_index.entrypoints.agents.section import Section
+from vault_index.entrypoints.agents.section import MarkedSection
 from vault_index.errors import SettingsError
 
 # The plugin for opencode: a file of JavaScript that asks our hook.
 
-OPENCODE_SECTION = Section(
+OPENCODE_SECTION = MarkedSection(
     "// lessons: plugin {stamp}, made by `lessons install opencode`", "// end"
 )
 _COMMAND = re.compile(r'(?m)^const COMMAND = (".*");$')

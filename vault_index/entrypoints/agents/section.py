@@ -18,7 +18,7 @@ MAX_BYTES = 4 * 1024 * 1024  # of a file of an agent
 
 
 @dataclass(frozen=True)
-class Section:
+class MarkedSection:
     """The two marker lines, in the comments of the file's language; `{stamp}` is the hash."""
 
     first: str  # its last line has the stamp
