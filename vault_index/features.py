@@ -43,6 +43,8 @@ class LearnTable:
     auto: bool = False  # learn from a session when it ends
     stages: int = 1  # calls for an analysis; 4 for a model that needs small steps
     significance: int = 5  # points from which a session without failure is worth it
+    min_files: Positive = 5  # changed files that give a session points
+    min_lines: Positive = 150  # changed lines that give it points
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     nudge: bool = True  # a session's start says what the last one taught
     tokens: int = 12_000  # tokens that a model is sent of a session
@@ -151,7 +153,7 @@ FEATURES = (
         needs="journal",
         table="learn",
         settings=LearnTable,
-        shared="significance exclude",
+        shared="significance min_files min_lines exclude",
         nudge="learn.nudge:line",
         state="learn.record:in_status",
         lines="entrypoints.words.proposals:status_lines",

@@ -11,10 +11,11 @@ import pytest
 from tests.learn.projects import a_project
 from tests.support.commands import run
 from tests.support.files import commit, write
+from vault_index.features import LearnTable
 from vault_index.learn import gather, significance
 from vault_index.learn.material import Material
 from vault_index.transcripts.moments import EDIT, FAILED, PERSON, RAN, REFUSED, Moment
-from vault_index.vault import Vault
+from vault_index.vault import Vault, open_vault
 
 BEFORE = {
     "shop/__init__.py": "",
@@ -125,3 +126,19 @@ def test_worked_cases(
     assert {addend.name: addend.points for addend in result.addends} == case.addends
     assert result.points == sum(case.addends.values())
     assert all(addend.why for addend in result.addends)
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_worth"),
+    [("", False), ("min_files = 1\n", False), ("min_files = 1\nmin_lines = 2\n", True)],
+)
+def test_58_13_the_settings_say_how_many_files_and_lines_give_points(
+    settings: str, is_worth: bool, origin: Path, tmp_path: Path, make_vault: Callable[..., Vault]
+) -> None:
+    """A vault may set them, and with them a small change is learned from unasked."""
+    vault = make_vault({"vault.toml": f"[learn]\n{settings}"})
+    in_force = open_vault(vault.root).config[LearnTable]
+    small = material(Case("a small change", {}), origin, tmp_path / "shop", vault)
+    result = significance.score(small, in_force)
+    assert result.is_worth(in_force.significance) == is_worth
+    assert [each.why for each in result.addends] == ["1 file", "2 lines"][: settings.count("\n")]

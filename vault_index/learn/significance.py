@@ -3,9 +3,9 @@
 A session in which a call failed or was refused, or the person corrected the agent, is worth a look,
 whatever its size. The points say which first: addends, each at most once, and their sum.
 
-at least 5 files +3, at least 150 lines +2, a new pattern +5 (a word in a manifest, a kind of file, a
-module), a subject that says fix +2, an architectural change +4 (a moved module, CI, the build, a schema),
-at least 2 corrections +1
+at least `learn.min_files` files +3, at least `learn.min_lines` lines +2, a new pattern +5 (a word in a
+manifest, a kind of file, a module), a subject that says fix +2, an architectural change +4 (a moved
+module, CI, the build, a schema), at least 2 corrections +1
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from vault_index.features import LearnTable
 from vault_index.learn import diff, timeline
 from vault_index.learn.material import MOVED, FileChange, Material
 from vault_index.text import blocks
+from vault_index.text.words import count
 from vault_index.transcripts.moments import CHANGES, FAILED, HOOK, REFUSED
 
 USUAL = LearnTable()
-MIN_FILES, MIN_LINES, MIN_CORRECTIONS = 5, 150, 2
+MIN_CORRECTIONS = 2
 _SUBJECT = re.compile(
     r"(?i)\b(?:refactor(?:s|ed|ings?)?|(?:bug|hot)?fix(?:e[sd]|ing)?|bugs?|security"
     r"|optimi[sz](?:e[sd]?|ing|ations?)|improv(?:e[sd]?|ing|ements?))\b"
@@ -75,19 +76,23 @@ class Significance:
 
 
 def score(material: Material, settings: LearnTable = USUAL) -> Significance:
-    """Return how much a material is worth, without paths that globs of the settings exclude."""
+    """Return how much a material is worth by the settings, without the paths that they exclude."""
     is_wanted = diff.wanted(settings.exclude)
     changes = [change for change in material.changes if is_wanted(change.path)]
     lines = sum(change.lines_added + change.lines_removed for change in changes)
     subject = next(filter(_SUBJECT.search, material.subjects), "")
     corrections = sum(each.is_correction for each in material.moments)
     candidates = (
-        ("files", 3, f"{len(changes)} files" if len(changes) >= MIN_FILES else ""),
-        ("lines", 2, f"{lines} lines" if lines >= MIN_LINES else ""),
+        ("files", 3, count(len(changes), "file") if len(changes) >= settings.min_files else ""),
+        ("lines", 2, count(lines, "line") if lines >= settings.min_lines else ""),
         ("new pattern", 5, _new_pattern(material, is_wanted)),
         ("subject", 2, subject),
         ("architecture", 4, _architecture(changes)),
-        ("corrections", 1, f"{corrections} corrections" if corrections >= MIN_CORRECTIONS else ""),
+        (
+            "corrections",
+            1,
+            count(corrections, "correction") if corrections >= MIN_CORRECTIONS else "",
+        ),
     )
     addends = tuple(Addend(name, points, why) for name, points, why in candidates if why)
     return Significance(sum(each.points for each in addends), addends, _sign(material, corrections))
