@@ -429,6 +429,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "Positive": (lambda value: _count(value, least=1), "a whole number, 1 or more", ""),
     "float": (_number, "a number, 0 or more", ""),
     "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
+    "Price": (_number, "a number of dollars, 0 or more", ""),
     "Cosine": (lambda value: _number(value, most=1), "a cosine, 0 to 1", ""),
     "Temperature": (lambda value: _number(value, most=2), "a number, 0 to 2", ""),
     "str": (lambda value: _is_a(str, value), "a string", ""),

@@ -20,6 +20,7 @@ Weights = str
 Variable = str
 Positive = int
 Temperature = float | None
+Price = float | None
 Uri = str
 Texts = tuple[str, ...]
 Folders = Texts
@@ -48,6 +49,8 @@ class LearnTable:
     max_entries: int = 0  # proposals from a session, at most 20; 0: 3 to 6 by its length
     nudge: bool = True  # a session's start says what the last one taught
     tokens: int = 12_000  # tokens that a model is sent of a session
+    input_price: Price = None  # dollars for a million tokens that learn.model is sent
+    output_price: Price = None  # the same for those that it writes; unset: no cost is shown
     exclude: Texts = ()  # globs of paths that nothing is learned from
 
 
@@ -147,9 +150,9 @@ FEATURES = (
     Feature(
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
-        "learn.by_rule learn.diff learn.evidence learn.gate learn.gather learn.material learn.record "
-        "learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline proposals "
-        "api.tending entrypoints.cli.proposals entrypoints.words.proposals",
+        "learn.by_rule learn.cost learn.diff learn.evidence learn.gate learn.gather learn.material "
+        "learn.record learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline "
+        "proposals api.tending entrypoints.cli.proposals entrypoints.words.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,

@@ -22,9 +22,11 @@ from tests.support.model_server import ModelServer
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.learn import lessons_by
+from vault_index.entrypoints.words import spent
 from vault_index.errors import VaultError
 from vault_index.learn import record, run, stages
 from vault_index.learn.material import Material
+from vault_index.llm.backend import Usage
 from vault_index.proposals import review
 from vault_index.transcripts.moments import AGENT, EDIT, FAILED, PERSON, Moment
 from vault_index.vault import Vault, open_vault
@@ -318,3 +320,94 @@ def test_where_no_more_may_wait_no_model_is_asked_and_it_may_be_done_again(
     monkeypatch.setenv("OLLAMA_HOST", server.url)
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
     assert learn(team)["status"] == record.PROPOSED
+
+
+# the cost of an analysis
+
+
+@pytest.fixture
+def paid(
+    team: Vault, server: ModelServer, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> Vault:
+    """The vault of a user whose model has a key."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-a-real-key")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    price(own_world, None, None)
+    let(server, well(an_entry()))
+    return open_vault(team.root)
+
+
+def price(
+    home: Path, sent: float | None, written: float | None, model: str = "anthropic:m"
+) -> None:
+    lines = ["[learn]", f'model = "{model}"']
+    lines += [f"input_price = {sent}"] * (sent is not None)
+    lines += [f"output_price = {written}"] * (written is not None)
+    (home / "config.toml").write_text("\n".join(lines))
+
+
+def test_58_13_an_analysis_costs_its_tokens_times_the_price_of_the_user(
+    paid: Vault, own_world: Path
+) -> None:
+    price(own_world, 3, 15)
+    answer = learn(open_vault(paid.root))
+    usage = answer["usage"]
+    assert usage["input_tokens"] > 0
+    assert usage["output_tokens"] > 0
+    dollars = (3 * usage["input_tokens"] + 15 * usage["output_tokens"]) / 1e6
+    assert usage["cost"] == pytest.approx(dollars)
+    assert answer["no_cost"] == ""
+    assert record.summary(open_vault(paid.root).config).usage.cost == pytest.approx(dollars)
+
+
+@pytest.mark.parametrize(
+    ("prices", "why"),
+    [
+        ((None, None), "set learn.input_price and learn.output_price"),
+        ((3, None), "set learn.output_price"),
+    ],
+)
+def test_58_13_a_cost_that_nobody_knows_is_null_and_said(
+    paid: Vault, own_world: Path, prices: tuple[float | None, float | None], why: str
+) -> None:
+    price(own_world, *prices)
+    answer = learn(open_vault(paid.root))
+    assert (answer["usage"]["cost"], answer["no_cost"]) == (None, why)
+
+
+def test_58_13_a_model_without_a_key_has_no_price(
+    team: Vault, server: ModelServer, own_world: Path
+) -> None:
+    let(server, well(an_entry()))
+    price(own_world, 3, 15, model="ollama:small")
+    answer = learn(open_vault(team.root))
+    assert answer["usage"]["calls"] == 1
+    assert (answer["usage"]["cost"], answer["no_cost"]) == (None, "")
+
+
+@pytest.mark.slow
+def test_58_13_the_command_prints_what_an_analysis_cost(paid: Vault, own_world: Path) -> None:
+    about_redirects(paid.root)
+    run_command("lessons", "journal", "import", cwd=paid.root)
+    said = run_command("lessons", "learn", cwd=paid.root).out
+    assert re.search(
+        r"\([\d,]+ tokens, [\d.]+ s, its cost is not known:"
+        r" set learn\.input_price and learn\.output_price\)",
+        " ".join(said.split()),
+    )
+    for name, value in (("input_price", "300"), ("output_price", "1500")):
+        run_command("lessons", "config", "set", f"learn.{name}", value, cwd=paid.root)
+    again = run_command("lessons", "learn", "--again", cwd=paid.root).out
+    assert re.search(r"\([\d,]+ tokens, [\d.]+ s, 0\.\d{3} dollars\)", again)
+    printed = run_command("lessons", "learn", "--again", "--json", cwd=paid.root).json
+    assert printed["usage"]["cost"] > 0
+    assert " dollars" in run_command("lessons", "status", cwd=paid.root).out
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [(None, ""), (0.0, ", 0.000"), (0.0002, ", under 0.001"), (1.2345, ", 1.234")],
+)
+def test_58_13_a_small_cost_is_not_shown_as_nothing(cost: float | None, shown: str) -> None:
+    dollars = f"{shown} dollars" * bool(shown)
+    assert spent(Usage(1, 900, 100, 2.0, cost), 1) == f"1,000 tokens, 2.0 s{dollars}"

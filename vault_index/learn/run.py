@@ -33,6 +33,7 @@ from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
 from vault_index.learn import (
     by_rule,
+    cost,
     evidence,
     gate,
     gather,
@@ -117,8 +118,8 @@ class Dropped:
 class Learned:
     """The outcome of a run: its `status` is one of `record`'s, and `trouble` is why a model failed.
 
-    `plan` is what is sent; a dry run has as `text` all of it. So many proposals of the same session were
-    `waiting` before.
+    `plan` is what is sent; a dry run has as `text` all of it. `no_cost` is what to do where the cost of a
+    model with a key is not known. So many proposals of the same session were `waiting` before.
     """
 
     status: str
@@ -131,6 +132,7 @@ class Learned:
     proposals: Sequence[Made] = ()
     dropped: Sequence[Dropped] = ()
     usage: Usage
+    no_cost: str = ""
     trouble: str = ""
     hint: str = ""
     text: str = ""
@@ -209,7 +211,8 @@ class _Work:
             threshold=self.vault.config[LearnTable].significance,
             plan=self.plan.as_json(),
             sends=str(self.plan),
-            usage=self.model.usage if self.model else Usage(),
+            usage=cost.of(self.model, self.vault.config[LearnTable]),
+            no_cost=cost.missing(self.model, self.vault.config[LearnTable]),
         )
 
 

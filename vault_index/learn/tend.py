@@ -18,7 +18,7 @@ from vault_index.check.redact import redact
 from vault_index.errors import CheckError, ModelCallError, ProposalsFullError, VaultError
 from vault_index.features import LearnTable
 from vault_index.index.rows import hash_of_prompt
-from vault_index.learn import evidence, gate, record, run, stages
+from vault_index.learn import cost, evidence, gate, record, run, stages
 from vault_index.learn.run import AGENT, Dropped, LearnCaller, Made
 from vault_index.learn.stages import CallPlan, Planned
 from vault_index.llm import backend
@@ -79,8 +79,8 @@ class Untended:
 class Tended:
     """The outcome of a turn: proposals of one `batch`, and what was dropped.
 
-    `sends` is what a model is sent, in words; a dry run has as `text` all of it. `trouble` is why the
-    model failed.
+    `sends` is what a model is sent, in words; a dry run has as `text` all of it. `no_cost` is what to
+    do where the cost of a model with a key is not known, `trouble` why the model failed.
     """
 
     batch: str = ""
@@ -89,6 +89,7 @@ class Tended:
     sends: str = ""
     text: str = ""
     usage: Usage = field(default_factory=Usage)
+    no_cost: str = ""
     trouble: str = ""
     hint: str = ""
 
@@ -270,7 +271,15 @@ def by_model(
     except ModelCallError as error:  # what came before is kept
         trouble, hint = redact(error.message), error.hint
     tended = propose(vault, caller, answers[:MOST], model.name)
-    return replace(tended, sends=str(plan), usage=model.usage, trouble=trouble, hint=hint)
+    settings = vault.config[LearnTable]
+    return replace(
+        tended,
+        sends=str(plan),
+        usage=cost.of(model, settings),
+        no_cost=cost.missing(model, settings),
+        trouble=trouble,
+        hint=hint,
+    )
 
 
 def _planned(system: str, group: Sequence[Bare]) -> Planned:

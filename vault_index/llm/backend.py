@@ -95,6 +95,7 @@ class Backend:
 
     kind: ClassVar[str]  # in the settings: `ollama` of `ollama:MODEL`
     can_call_tools = True  # the model behind it may still refuse them
+    key = ""  # that each call is paid by
 
     def __init__(
         self, model: str, config: Config, environ: Mapping[str, str], timeout: float = 0

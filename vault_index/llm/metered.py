@@ -104,13 +104,15 @@ class Model:
     """Text -> text, by a backend: with attempts, within the day's allowance, its answers checked.
 
     All methods raise ModelCallError: away, refused or over the allowance. `name` is as in the
-    settings, such as `ollama:MODEL`, and `usage` the cost of this object's calls so far. It takes
-    questions with tools if it `can_call_tools`: False after the first that it refused for them.
+    settings, such as `ollama:MODEL`, and `usage` the cost of this object's calls so far. A model that
+    `has_key` is paid for by the token. It takes questions with tools if it `can_call_tools`: False after
+    the first that it refused for them.
     """
 
     def __init__(self, backend: Backend, allowance: Allowance, sleep: Sleep = time.sleep) -> None:
         self.name = backend.name
         self.can_call_tools = backend.can_call_tools
+        self.has_key = bool(backend.key)
         self.usage = Usage()
         self._backend = backend
         self._allowance = allowance

@@ -111,7 +111,7 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
 def _closing(answer: Learned) -> str:
     made, dropped = len(answer.proposals), len(answer.dropped)
     left = f"; {count(dropped, 'entry', 'entries')} dropped" if dropped else ""
-    left += f" ({spent(answer.usage, 1)})" if answer.usage.calls else ""
+    left += f" ({spent(answer.usage, 1, answer.no_cost)})" if answer.usage.calls else ""
     if made:
         return f"{count(made, 'proposal')} to review: `lessons review`{left}"
     if answer.status == "learned already":
@@ -173,7 +173,7 @@ def _show_tended(tended: Tended) -> None:
     for line in proposals.tended(tended):
         output.say(line)
     if tended.usage.calls:
-        asking.note(spent(tended.usage, 1))
+        asking.note(spent(tended.usage, 1, tended.no_cost))
     if tended.batch:
         made = count(len(tended.proposals), "lesson")
         accept = f"`lessons review accept --batch {tended.batch}`"

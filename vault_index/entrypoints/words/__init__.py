@@ -23,10 +23,17 @@ def sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def spent(usage: Usage, digits: int = 0) -> str:
-    """Return what a model took: tokens, seconds with these digits, and dollars where they are known."""
+def spent(usage: Usage, digits: int = 0, no_cost: str = "") -> str:
+    """Return what a model took: tokens, seconds with these digits, and dollars where they are known.
+
+    `no_cost` is what to do where nobody knows them.
+    """
     tokens = usage.input_tokens + usage.output_tokens
-    cost = "" if usage.cost is None else f", {usage.cost:.{digits + 2}f} dollars"
+    cost = f", its cost is not known: {no_cost}" if no_cost else ""
+    if usage.cost is not None:
+        least = 10.0 ** -(digits + 2)
+        is_less = 0 < usage.cost < least
+        cost = f", {'under ' if is_less else ''}{max(usage.cost, least * is_less):.{digits + 2}f} dollars"
     return f"{tokens:,} tokens, {usage.seconds:.{digits}f} s{cost}"
 
 
