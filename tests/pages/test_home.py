@@ -15,6 +15,7 @@ from tests.support.given import given_to, near
 from tests.support.proposing import proposed
 from tests.support.serving import Answering, Serving, answering
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
+from tests.support.watchers import soon
 from vault_index import state
 from vault_index.store import injections
 
@@ -27,6 +28,7 @@ HEAP = "When the build dies with heap out of memory, raise the heap of Node in t
 KEY = "Rotate the signing key before each release, or the installer refuses the package."
 QUOTE = "the installer says: certificate 4711 is not trusted"
 LIST = "/page/private/home"
+FIRST = "as-it-was"  # a tag
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +41,16 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> ShownVault:
     run("git", "config", "user.name", "Ada", cwd=shown.root)
     run("git", "config", "user.email", "ada@example.org", cwd=shown.root)
     commit(shown.root)
+    run("git", "tag", FIRST, cwd=shown.root)
     return shown
 
 
 @pytest.fixture(autouse=True)
-def nothing_waits(shown: ShownVault) -> Iterator[None]:
-    """Leave no proposal to the next test."""
+def as_it_was(shown: ShownVault) -> Iterator[None]:
+    """Leave no proposal to the next test, and no lesson that came of one."""
     yield
+    run("git", "reset", "--quiet", "--hard", FIRST, cwd=shown.root)
+    run("git", "clean", "--quiet", "--force", "-d", cwd=shown.root)
     for file in (shown.home / "proposals").rglob("*.*"):
         if file.suffix in (".md", ".rejected"):
             file.unlink()
@@ -190,12 +195,30 @@ def test_keys_alone_go_through_the_list_and_accept_and_reject(
         page.locator("#notice").get_by_text("rejected: Restart it").wait_for()
         page.get_by_text("Nothing is left to do").wait_for()
         page.locator("#notice").get_by_role("button", name="Undo").click()
-        page.get_by_text("Restart it").wait_for()  # it waits again
+        page.locator("#notice", has_text="it waits again: Restart it").wait_for()
+        page.locator(".row:focus-within", has_text="Restart it").wait_for()
     shown.run("review", "reject", shown.run("review", "--json").json[0]["id"])
     assert KEY in (shown.root / "lessons/ops/release/rotate-the-key.md").read_text()
     assert "Rotate the key" in run("git", "log", "-1", "--format=%s", cwd=shown.root).out
     with pytest.raises(AssertionError, match="rejected before"):
         shown.propose("Restart it", again)
+
+
+@pytest.mark.browser
+def test_an_undo_reaches_the_server_although_its_page_is_closed_at_once(
+    browser: Browser, served: Serving, shown: ShownVault
+) -> None:
+    shown.propose("Rotate the key", KEY)
+    with visiting(browser, served) as visit:
+        page, other = visit.go("/"), visit.page.context.new_page()
+        page.keyboard.press("j")
+        page.keyboard.press("o")
+        page.locator(".row:focus-within").get_by_role("button", name="Reject").dblclick()
+        page.get_by_role("button", name="Undo").click()
+        page.close()
+        row = other.locator(".row", has_text="Rotate the key")
+        other.goto(served.url)
+        soon(lambda: other.reload(wait_until="networkidle") and row.is_visible())
 
 
 @pytest.mark.browser
@@ -222,7 +245,6 @@ def test_merging_shows_the_diff_and_then_changes_the_lesson(
         page.get_by_text("Nothing is left to do").wait_for()
         visit.errors.clear()  # the console names the refused request
     assert "Eight gigabytes" in file.read_text()
-    write(file, before)
 
 
 @pytest.mark.browser
@@ -249,7 +271,7 @@ def test_a_proposal_is_edited_and_one_that_was_decided_elsewhere_stays_with_a_wo
     with visiting(browser, served) as visit:
         page = visit.go(f"/#{id}")
         page.keyboard.press("o")
-        page.get_by_text("Edit", exact=False).first.wait_for()
+        page.locator(".row:focus-within summary", has_text="Edit").wait_for()
         page.keyboard.press("e")
         source = page.get_by_label("The lesson file that it becomes")
         source.fill(source.input_value().replace("each release", "every second release"))

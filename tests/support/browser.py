@@ -61,6 +61,7 @@ class Visit:
     def go(self, path: str) -> Page:
         """Open a page of the server and wait until its script has run."""
         self.page.goto(self.served.url + path, wait_until="networkidle")
+        self.page.locator("html[data-ready]").wait_for(state="attached")
         return self.page
 
     @contextmanager

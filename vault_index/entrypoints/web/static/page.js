@@ -3,6 +3,7 @@
 const KEY = "lessons.key";
 const PRIVATE = "/page/private/";
 const OPEN = "lessons open";
+const MAX_KEPT_ALIVE = 20_000; // characters: a browser keeps 64 KiB of requests for pages that were closed
 
 export class Refused extends Error {
   constructor(status, error, hint, field) {
@@ -30,7 +31,9 @@ export async function request(address, { method = "GET", body, signal, headers =
   if (own) sent.Authorization = `Bearer ${own}`;
   if (body !== undefined) sent["Content-Type"] = "application/json";
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const asked = { method, headers: sent, body: text, signal, cache: "no-store" };
+  // a decision reaches the server although its page is closed in this moment; what can be stopped ends with it
+  const keepalive = method !== "GET" && !signal && (text ?? "").length < MAX_KEPT_ALIVE;
+  const asked = { method, headers: sent, body: text, signal, keepalive, cache: "no-store" };
   const answer = await fetch(address, asked).catch((error) => {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, "the server does not answer", `start it again: ${OPEN}`);
@@ -101,7 +104,7 @@ export function valuesOf(form) {
 }
 
 // Send a form with data-post. HTML that comes back takes the place of the form, or goes into the element
-// that data-into names in its row; JSON is said, and with data-gone the row is done.
+// that data-into names in its row; JSON is said. With data-gone the row is done, with data-again it is back.
 async function send(form) {
   const button = form.querySelector("button");
   if (form.dataset.sure && button.dataset.armed === undefined) {
@@ -123,10 +126,10 @@ async function send(form) {
       return undefined;
     }
     const { said, notes = [], undo } = await answer.json();
-    if ("reload" in form.dataset) return location.reload();
     notice([said, ...notes].join("; "));
     if (undo) offerUndo(undo);
     if ("gone" in form.dataset) return done(form.closest(".row"));
+    if ("again" in form.dataset) return again(valuesOf(form).id);
     const more = form.closest(".more");
     return load(more, more.dataset.src);
   }, say);
@@ -137,7 +140,7 @@ async function send(form) {
 function offerUndo(id) {
   const form = element("form", { className: "act" },
     element("input", { type: "hidden", name: "id", value: id }), element("button", { textContent: "Undo" }));
-  Object.assign(form.dataset, { post: "/page/private/review/undo", reload: "" });
+  Object.assign(form.dataset, { post: "/page/private/review/undo", again: "" });
   document.getElementById("notice").append(" ", form);
 }
 
@@ -153,6 +156,12 @@ function done(row) {
   row.remove();
   next?.querySelector(".title")?.focus();
   document.dispatchEvent(new CustomEvent("done"));
+}
+
+// Load the lists again, in which a row is that had gone; it gets the focus.
+async function again(id) {
+  await refresh();
+  document.getElementById(id)?.querySelector(".title").focus();
 }
 
 // Open or close the details of a row, one at a time; they are loaded when they are first opened.
