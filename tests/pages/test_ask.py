@@ -69,8 +69,10 @@ def page(browser: Browser, served: Serving) -> Iterator[Page]:
 
 def ask(page: Page, question: str, *, until: str = "Answered, with 1 source") -> None:
     """Type a question, send it with Enter, and wait for the end of its answer."""
+    asked_before = page.locator(".exchange").count()
     page.get_by_label("Your question").fill(question)
     page.keyboard.press("Enter")
+    page.locator(".exchange").nth(asked_before).wait_for()  # the status is no longer of another one
     page.get_by_role("status").get_by_text(until).first.wait_for()
 
 

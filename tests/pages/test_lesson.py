@@ -196,7 +196,7 @@ def test_fields_are_edited_and_the_rest_of_the_file_stays(
         page.get_by_label("Comes at the first edit").fill("migrations/**")
         assert barriers(page, axe) == []
         page.get_by_role("button", name="Save").click()
-        page.get_by_text("migrations/**").wait_for()
+        opened(page).get_by_text("migrations/**").wait_for()
         data = scratch.read_bytes()
         assert data.startswith(b"---\r\ntitle: Scratch   # of ours\r\n")
         assert data.endswith(b"\r\n---\r\nFirst.\r\nSecond.\r\n")
