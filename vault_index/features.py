@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from vault_index.hotpath.agents import Agent, translated
+
 # Kinds of values of settings: `config` converts a value by the name of its kind.
 Cosine = float
 Weights = str
@@ -106,7 +108,7 @@ class Feature:
     at_init: str = ""  # (folder): a vault was made there, or was there
     watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, questions, answer
     at_full_pass: str = ""  # (vault) -> whether it has more to do: the watcher is quiet
-    agent: str = ""  # an agent that can be wired up
+    agent: Agent | None = None  # that can be wired up
     state: str = ""  # (vault) -> its part of the state, a dataclass, for `lessons status`
     lines: str = ""  # (that part) -> lines of `lessons status`
     vectors: str = ""  # (vault, index folder) -> vectors that others made
@@ -120,9 +122,9 @@ class Feature:
     private: str = ""  # the beginning of routes that need the token
 
 
-def _hooks_in(agent: str, name: str) -> Feature:
-    others = "entrypoints.agents.others"
-    return Feature(name.lower(), f"Hooks in {agent}.", others, agent=f"{others}:{name}")
+def _hooks_in(agent: Agent) -> Feature:
+    code = agent.installer.partition(":")[0]
+    return Feature(agent.name, f"Hooks in {agent.title}.", code, agent=agent)
 
 
 FEATURES = (
@@ -230,11 +232,7 @@ FEATURES = (
         "entrypoints.web",
         commands=(("Vault", "servers", "open"), ("For agents and programs", "servers", "serve")),
     ),
-    _hooks_in("Codex", "CODEX"),
-    _hooks_in("Gemini CLI", "GEMINI"),
-    _hooks_in("Cursor", "CURSOR"),
-    _hooks_in("Copilot CLI", "COPILOT"),
-    _hooks_in("opencode", "OPENCODE"),
+    *(_hooks_in(each) for each in translated() if each.hooks),
 )
 
 
@@ -249,3 +247,10 @@ def loaded(named: str | tuple[str, ...]) -> Iterator[Any]:
     for each in filter(None, (named,) if isinstance(named, str) else named):
         module, _, name = each.partition(":")
         yield getattr(import_module(f"vault_index.{module}"), name)
+
+
+def agents() -> Iterator[Agent]:
+    """Yield the agents beside Claude Code that can be wired up."""
+    for feature in FEATURES:
+        if feature.agent:
+            yield feature.agent

@@ -16,12 +16,6 @@ from tests.support.places import TESTS
 from tests.support.three_lessons import FILES, HEAP
 from vault_index.vault import Vault
 
-NAMES = {  # of the events, where an answer holds one
-    "codex": {"prompt": "UserPromptSubmit", "start": "SessionStart", "failure": "PostToolUse"},
-    "gemini": {"prompt": "BeforeAgent", "start": "SessionStart", "failure": "AfterTool"},
-}
-
-
 PACKAGES = {
     "codex": "@openai/codex@0.171.0",
     "gemini": "@google/gemini-cli@0.61.0",
@@ -67,16 +61,23 @@ def team(team_shelf: Path, tmp_path: Path, text_only: None) -> Vault:
     return vault
 
 
+def recorded(agent: str) -> Any:
+    """Return what an agent sends at each moment, and the `prompt_id` that its prompt has for us."""
+    return json.loads((TESTS / "agents" / "events" / f"{agent}.json").read_text("utf-8"))
+
+
 def sent(agent: str, moment: str, cwd: Path, prompt: str = HEAP) -> Any:
     """Return what an agent sends at a moment: `prompt`, `start`, `end` of a turn,
     `failure` or `success` of a command."""
-    recorded = json.loads((TESTS / "agents" / "events" / f"{agent}.json").read_text("utf-8"))
-    text = json.dumps(recorded[moment]).replace("PROMPT", prompt).replace("CWD", str(cwd))
+    text = json.dumps(recorded(agent)[moment]).replace("PROMPT", prompt).replace("CWD", str(cwd))
     return json.loads(text)
 
 
 def block_in(agent: str, moment: str, out: str) -> str:
-    """Return the block in an answer, which must have no other key than the agent reads."""
+    """Return the block in an answer, which must have no other key than the agent reads.
+
+    It is Claude Code's form, with the name that the agent gave its event, unless it is listed here.
+    """
     if agent in ("plain", "opencode"):
         return out.removesuffix("\n")
     answer = json.loads(out)
@@ -90,5 +91,5 @@ def block_in(agent: str, moment: str, out: str) -> str:
     assert answer.keys() == {"hookSpecificOutput"}
     output = answer["hookSpecificOutput"]
     assert output.keys() == {"hookEventName", "additionalContext"}
-    assert output["hookEventName"] == NAMES[agent][moment]
+    assert output["hookEventName"] == recorded(agent)[moment]["hook_event_name"]
     return str(output["additionalContext"])

@@ -149,11 +149,14 @@ def test_twice_changes_nothing_and_uninstall_leaves_nothing(
     assert uninstall(agent, project).out == f"{settings}: there were no hooks\n"
 
 
-@pytest.mark.parametrize("agent", agents.COMMAND_FILES)
+WITH_COMMANDS = [name for name, agent in agents.AGENTS.items() if agent.profile.command_file]
+
+
+@pytest.mark.parametrize("agent", WITH_COMMANDS)
 def test_what_a_user_types_comes_and_goes_with_the_hooks(
     project: Path, own_world: Path, agent: str
 ) -> None:
-    commands = agents.command_files(agent, own_world / OWN[agent])
+    commands = agents.command_files(agents.AGENTS[agent], own_world / OWN[agent])
     said = install(agent, project).err
     told = {
         "learn": "Call `propose` of the MCP server `lessons`",
@@ -200,7 +203,7 @@ def test_uninstall_leaves_what_was_there_in_its_order(
 ) -> None:
     settings = write(own_world / OWN[agent], text)
     settings.chmod(0o640)
-    wiring = agents.AGENTS[agent].wiring
+    wiring = agents.AGENTS[agent]
     assert wiring.install(settings, "lessons-hook")
     assert ours(settings).keys() == TIMEOUTS[agent].keys()
     assert not wiring.install(settings, "lessons-hook")
@@ -220,7 +223,7 @@ def test_numbers_stay_as_they_are_spelled_and_so_does_a_byte_order_mark(
 ) -> None:
     """`1e999` was written back as `Infinity`, which no agent reads."""
     settings = write(own_world / OWN[agent], SPELLED)
-    wiring = agents.AGENTS[agent].wiring
+    wiring = agents.AGENTS[agent]
     wiring.install(settings, "lessons-hook")
     wiring.uninstall(settings)
     left = (

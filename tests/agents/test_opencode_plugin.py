@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import write
-from vault_index.entrypoints.agents.others import OPENCODE
+from vault_index.entrypoints import agents
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def play(folder: Path, script: str | None, *steps: list[Any]) -> list[list[dict[
     hook = folder / "my tools" / "lessons-hook"
     if script is not None:
         write(hook, script).chmod(0o755)
-    OPENCODE.wiring.install(folder / "lessons.mjs", str(hook))
+    agents.AGENTS["opencode"].install(folder / "lessons.mjs", str(hook))
     harness = write(folder / "harness.mjs", HARNESS)
     done = run(node, harness, cwd=folder, stdin=json.dumps(steps))
     assert done.err == ""

@@ -9,7 +9,6 @@ import pytest
 from tests.support.commands import Ran, run
 from tests.support.files import write
 from vault_index.entrypoints import agents
-from vault_index.entrypoints.agents.others import OPENCODE
 
 TEXTS = ["# Rules\n\nNo tabs.\n", "# Größe 🔥", "# Rules\r\n\r\nNo tabs.\r\n", "\ufeff# Rules\n"]
 
@@ -75,4 +74,4 @@ def test_a_plugin_that_somebody_edited_is_left_alone(project: Path) -> None:
     file.write_text(file.read_text().replace("5000", "50"))
     ran = lessons(project, "install", "opencode", "--project", check=False)
     assert "somebody edited" in ran.err
-    assert OPENCODE.wiring.commands(file)  # it runs all the same
+    assert agents.AGENTS["opencode"].commands(file)  # it runs all the same

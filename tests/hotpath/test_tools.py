@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from tests.support.files import write
-from vault_index.hotpath import tools
+from vault_index.hotpath import agents, tools
 
 SERVER = {"command": "/opt/bin/lessons", "args": ["mcp"]}
 OTHER = {"command": "npx", "args": ["some-mcp"]}
 OFF = SERVER | {"enabled": False}
+
+
+def are_connected(name: str, folder: str) -> bool:
+    """Whether an agent, "" for Claude Code, has our server in a folder."""
+    return tools.is_connected(agents.named(name) if name else None, folder)
 
 
 @pytest.fixture
@@ -39,49 +44,49 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_server_of_a_user(
     own_world: Path, project: Path, agent: str, file: str, key: str
 ) -> None:
-    assert not tools.are_connected(agent, str(project))
+    assert not are_connected(agent, str(project))
     for server, has_it in ((OTHER, False), (SERVER, True), (OFF, False)):
         write(own_world / file, json.dumps({key: {"mine": server}}))
-        assert tools.are_connected(agent, str(project)) is has_it
+        assert are_connected(agent, str(project)) is has_it
     one_list: dict[str, Any] = {"command": ["lessons", "mcp"], "type": "local"}
     write(own_world / file, json.dumps({key: {"mine": one_list}}))
-    assert tools.are_connected(agent, str(project))
+    assert are_connected(agent, str(project))
 
 
 def test_the_server_of_codex(own_world: Path, project: Path) -> None:
     settings = '[mcp_servers.lessons]\ncommand = "lessons"\nargs = ["mcp"]\n'
     write(own_world / ".codex" / "config.toml", settings)
-    assert tools.are_connected("codex", str(project))
+    assert are_connected("codex", str(project))
     write(own_world / ".codex" / "config.toml", f"{settings}enabled = false\n")
-    assert not tools.are_connected("codex", str(project))
+    assert not are_connected("codex", str(project))
 
 
 def test_a_server_of_one_project_is_that_projects(own_world: Path, project: Path) -> None:
     values = {"projects": {str(project): {"mcpServers": {"lessons": SERVER}}}}
     write(own_world / ".claude.json", json.dumps(values))
-    assert tools.are_connected("", str(project / "deep" / "down"))
-    assert not tools.are_connected("", str(project.parent))
+    assert are_connected("", str(project / "deep" / "down"))
+    assert not are_connected("", str(project.parent))
     values["projects"][str(project)]["disabledMcpServers"] = ["lessons"]  # type: ignore[assignment]
     write(own_world / ".claude.json", json.dumps(values))
-    assert not tools.are_connected("", str(project))
+    assert not are_connected("", str(project))
 
 
 def test_what_a_repository_shares_counts_once_its_user_approved_it(
     own_world: Path, project: Path
 ) -> None:
     write(project / ".mcp.json", json.dumps({"mcpServers": {"team": SERVER}}))
-    assert not tools.are_connected("", str(project))
+    assert not are_connected("", str(project))
     approved = {"projects": {str(project): {"enabledMcpjsonServers": ["team"]}}}
     write(own_world / ".claude.json", json.dumps(approved))
-    assert tools.are_connected("", str(project))
+    assert are_connected("", str(project))
     (own_world / ".claude.json").unlink()
     write(own_world / ".claude" / "settings.json", '{"enableAllProjectMcpServers": true}')
-    assert tools.are_connected("", str(project))
+    assert are_connected("", str(project))
 
 
 def test_the_plugin_brings_the_server(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_PLUGIN_ROOT", "/plugins/lessons")
-    assert tools.are_connected("", str(project))
+    assert are_connected("", str(project))
 
 
 @pytest.mark.parametrize(
@@ -91,15 +96,15 @@ def test_settings_that_cannot_be_read_name_no_server(
     own_world: Path, project: Path, text: str
 ) -> None:
     write(own_world / ".claude.json", text)
-    assert not tools.are_connected("", str(project))
-    assert not tools.are_connected("plain", str(project))
+    assert not are_connected("", str(project))
+    assert not are_connected("plain", str(project))
 
 
 def test_a_link_of_a_repository_is_not_followed(own_world: Path, project: Path) -> None:
     write(own_world / ".claude" / "settings.json", '{"enableAllProjectMcpServers": true}')
     os.mkfifo(project / "pipe")
     (project / ".mcp.json").symlink_to(project / "pipe")
-    assert not tools.are_connected("", str(project))
+    assert not are_connected("", str(project))
 
 
 def test_a_shell_that_does_not_find_the_command_is_told_its_path(

@@ -52,7 +52,7 @@ def test_its_hooks_are_those_that_install_writes() -> None:
         "PreToolUse": "prompt",
         "SubagentStart": "prompt",
     }
-    hooks_of = agents.CLAUDE.hooks
+    hooks_of = agents.CLAUDE.profile.hooks
     wanted = {hook.event: hook for hook in (*hooks_of["always"], *hooks_of["journal"])}
     assert set(hooks) == set(wanted)
     for event, groups in hooks.items():

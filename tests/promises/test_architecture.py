@@ -25,7 +25,8 @@ REPO = PACKAGE.parent
 
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
-    "errors features hotpath native text",
+    "errors hotpath native text",
+    "features",
     "files config lesson git model_http state",
     "store embed llm",
     "vault",
@@ -467,7 +468,7 @@ READERS = {
     *("hotpath/index_files.py", "files/__init__.py", "state.py", "embed/cache.py"),
     *("embed/download.py", "embed/minilm.py", "store/ownership.py", "entrypoints/guard.py"),
     *("hotpath/log.py", "hotpath/agents.py", "entrypoints/hook/client.py", "watch/events.py"),
-    *("entrypoints/serving.py", "entrypoints/cli/servers.py", "entrypoints/agents/others.py"),
+    *("entrypoints/serving.py", "entrypoints/cli/servers.py", "entrypoints/agents/opencode.py"),
     *("entrypoints/web/render.py", "learn/skills/render.py", "check/pattern.py"),
     *("hotpath/protocol.py", "search/measuring.py"),
 }

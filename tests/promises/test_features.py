@@ -73,7 +73,12 @@ respond.respond(vault, Event("SessionStart", "two", cwd=os.getcwd()), by="hook",
 lesson.write_text(lesson.read_text().replace("4 GB", "six gigabytes"))
 assert "six gigabytes" in run("search", "heap of the frontend build")
 run("check")
-run("status")
+for agent in ["claude", *(each.name for each in features.agents())]:
+    run("install", agent)
+    assert agent in json.loads(run("status", "--json"))["hooks"]["agents"]
+refused = CliRunner().invoke(main, ["install", name])
+assert refused.exit_code == 2 and "is not one of 'claude'" in refused.output
+assert f"'{name}'" not in refused.output.partition("is not one of")[2]
 listed = run("help", "--all")
 if name != "pages":
     from fastapi.testclient import TestClient
@@ -111,9 +116,7 @@ def test_the_rest_lives_without_a_feature(tmp_path: Path) -> None:
 
 
 def test_what_a_feature_names_is_there() -> None:
-    places = (
-        "agent watch at_project at_prompt at_start at_full_pass at_init nudge state lines checks"
-    )
+    places = "watch at_project at_prompt at_start at_full_pass at_init nudge state lines checks"
     for feature in FEATURES:
         named_once = [getattr(feature, place) for place in (*places.split(), "tools")]
         for named in filter(None, [*named_once, *feature.routes]):

@@ -20,6 +20,7 @@ from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.tools import build
 from vault_index.entrypoints.web import ask, journal, lessons
 from vault_index.entrypoints.web.app import described
+from vault_index.hotpath.agents import AGENTS, ALWAYS, FAILURES, FILES, JOURNAL
 
 DOCS = REPO / "docs"
 # the last one takes all away
@@ -97,6 +98,26 @@ def routes_table() -> str:
         app.include_router(routes)
     rows = [f"| `{route}` | {about} |" for route, about, *_ in described(app)]
     return "\n".join(["| route | |", "|---|---|", *rows])
+
+
+def agents_table() -> str:
+    """Return a row for each agent: its own file, if sessions are recorded, and the version."""
+    rows = ["| agent | your file | sessions recorded | tested with |", "|---|---|---|---|"]
+    for agent in filter(lambda each: each.hooks, AGENTS):
+        is_recorded = "yes" if JOURNAL in agent.hooks else "-"
+        file = f"`~/{agent.own_file or agent.file}`"
+        rows.append(f"| {agent.title} | {file} | {is_recorded} | {agent.tested_with} |")
+    return "\n".join([*rows, "| others | a section of the project's `AGENTS.md` | - | text only |"])
+
+
+def hooks_table() -> str:
+    """Return a row for each agent: its events at which our hook runs, by when they are there."""
+    heads = {ALWAYS: "always", FAILURES: "`--failures`", FILES: "`--files`", JOURNAL: "`--journal`"}
+    rows = [f"| agent | {' | '.join(heads.values())} |", f"|---|{'---|' * len(heads)}"]
+    for agent in filter(lambda each: each.hooks, AGENTS):
+        events = [[f"`{hook.event}`" for hook in agent.hooks.get(when, ())] for when in heads]
+        rows.append(f"| {agent.name} | {' | '.join(', '.join(each) or '-' for each in events)} |")
+    return "\n".join(rows)
 
 
 def _spelled(value: object) -> str:

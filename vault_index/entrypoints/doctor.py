@@ -17,7 +17,7 @@ from vault_index.check.finding import MAX_SHOWN, Trouble, from_here, to_edit
 from vault_index.embed import download, languages
 from vault_index.entrypoints import agents
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.entrypoints.agents.hook_settings import Agent
+from vault_index.entrypoints.agents.hook_settings import HookSettings
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.hotpath.log import HOOK_LOG, NO_INDEX
@@ -234,7 +234,7 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
     claude = agents.AGENTS["claude"]
     places = [claude.place(folder) for folder in (None, vault.root)]
     for place in places:
-        claude.wiring.commands(place)  # says what is wrong with a file that is no JSON
+        claude.commands(place)  # says what is wrong with a file that is no JSON
     wired = agents.wired(vault.root)
     has_plugin = agents.enabled_by(vault.root) is not None
     if has_plugin and (why := agents.why_not_found()):
@@ -256,13 +256,13 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("hooks", what, f"tail {shlex.quote(str(log))}")
 
 
-def _hooks(agent: Agent, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
+def _hooks(agent: HookSettings, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
     words = f"{agent.name} {scope}"
-    commands = agent.wiring.commands(place)
-    if strange := agent.wiring.fatal_keys(place):
+    commands = agent.commands(place)
+    if strange := agent.fatal_keys(place):
         what = f"{place}: {agent.name} reads none of it, for its key {strange[0]!r:.60}"
         yield Trouble("hooks", what, to_edit(place))
-    missing = sorted(set(agent.wiring.events()) - set(commands))
+    missing = sorted(set(agent.events()) - set(commands))
     if missing and not (has_plugin and agent.name == agents.AGENT):  # which brings them
         what = f"{place}: no hook for {', '.join(missing)}"
         yield Trouble("hooks", what, f"lessons install {words}")

@@ -16,19 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from vault_index.hotpath.agents import Agent
+
 PROGRAM = "lessons"
 PLUGIN_VARIABLE, PLUGIN_SERVER = "CLAUDE_PLUGIN_ROOT", "plugin:lessons:lessons"
 MAX_BYTES = 8 * 1024 * 1024  # of a settings file: Claude Code's has the history of all projects
-
-# The settings of the other agents: the variable for their folder, that folder, the file, the key of the
-# servers; in a project the same file is below the folder of the same name, unless there is none.
-_OTHERS = {
-    "codex": ("CODEX_HOME", ".codex", "config.toml", "mcp_servers"),
-    "gemini": ("", ".gemini", "settings.json", "mcpServers"),
-    "cursor": ("", ".cursor", "mcp.json", "mcpServers"),
-    "copilot": ("COPILOT_HOME", ".copilot", "mcp-config.json", "mcpServers"),
-    "opencode": ("", ".config/opencode", "opencode.json", "mcp"),
-}
 
 
 def program() -> str:
@@ -40,12 +32,24 @@ def program() -> str:
     return beside if os.access(beside, os.X_OK) else PROGRAM
 
 
-def are_connected(agent: str, folder: str) -> bool:
-    """Whether an agent, "" for Claude Code, has our MCP server when it works in a folder."""
+_NOT_THEIR_FORM = (OSError, ValueError, RecursionError, AttributeError, TypeError)
+
+
+def is_connected(agent: Agent | None, folder: str) -> bool:
+    """Whether an agent, None for Claude Code, has our MCP server when it works in a folder."""
     try:
-        return _claude_has(folder) if not agent else _other_has(agent, folder)
-    except (OSError, ValueError, RecursionError, AttributeError, TypeError):  # not in their form
+        return _other_has(agent, folder) if agent else _claude_has(folder)
+    except _NOT_THEIR_FORM:
         return False
+
+
+def _other_has(agent: Agent, folder: str) -> bool:
+    file = agent.server_file
+    if not file:
+        return False
+    read = _toml if file.endswith(".toml") else _json
+    scopes = read(agent.of_user(file)), read(f"{os.path.abspath(folder)}/{file}", of_user=False)
+    return any(_ours(values.get(agent.server_key)) for values in scopes)
 
 
 def _claude_has(folder: str) -> bool:
@@ -76,17 +80,6 @@ def _approved(own: str | None, folders: list[str], projects: list[Any]) -> set[s
     if any(each.get("enableAllProjectMcpServers") is True for each in settings):
         names.update(name for each in folders for name in _ours(_in_project(f"{each}/.mcp.json")))
     return names
-
-
-def _other_has(agent: str, folder: str) -> bool:
-    if agent not in _OTHERS:
-        return False
-    variable, place, file, key = _OTHERS[agent]
-    named = os.environ.get(variable) if variable else ""
-    of_user = f"{named or os.path.expanduser(f'~/{place}')}/{file}"
-    shared = f"{os.path.abspath(folder)}/{place}/{file}"
-    read = _toml if file.endswith(".toml") else _json
-    return any(_ours(values.get(key)) for values in (read(of_user), read(shared, of_user=False)))
 
 
 def _ours(servers: Any) -> list[str]:

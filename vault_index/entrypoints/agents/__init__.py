@@ -6,70 +6,37 @@ import os
 import sys
 from collections.abc import Collection
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from vault_index import features, git
 from vault_index.entrypoints import words
 from vault_index.entrypoints.agents import hook_settings
-from vault_index.entrypoints.agents.hook_settings import (
-    ALWAYS,
-    FILES,
-    JOURNAL,
-    Agent,
-    Hook,
-    HookSettings,
-)
+from vault_index.entrypoints.agents.hook_settings import HookSettings
 from vault_index.entrypoints.agents.section import MarkedSection
 from vault_index.errors import SettingsError
+from vault_index.hotpath.agents import CLAUDE_CODE, FILES, JOURNAL, Agent
 
-# The hooks in the settings of Claude Code; times in seconds, past our own deadline.
 
-CLAUDE = HookSettings(
-    "Claude Code",
-    {
-        ALWAYS: [
-            Hook("UserPromptSubmit", 5),
-            Hook("SessionStart", 10),
-            Hook("PostToolUseFailure", 5, "Bash|PowerShell"),  # the tools that run commands
-            Hook("PreToolUse", 5, "Agent|Task"),  # those that start a subagent
-            Hook("SubagentStart", 5),
-        ],
-        # SessionEnd waits no longer than its own budget for it
-        JOURNAL: [Hook(event, 5) for event in ("Stop", "SubagentStop", "PreCompact", "SessionEnd")],
-        FILES: [Hook("PreToolUse", 5, "Edit|Write|MultiEdit|NotebookEdit")],
-    },
-    exec_form=True,
-    permissions=[f"Bash(lessons {command}:*)" for command in ("show", "search", "propose")],
-)
+def _settings_of(agent: Agent) -> HookSettings:
+    """Return what writes an agent's hooks: JSON, unless the agent names another class."""
+    module, _, name = agent.installer.partition(":")
+    kind = getattr(import_module(f"vault_index.{module}"), name) if name else HookSettings
+    settings: HookSettings = kind(agent)
+    return settings
+
+
+CLAUDE = HookSettings(CLAUDE_CODE)
 install, uninstall = CLAUDE.install, CLAUDE.uninstall
-
-
-def _memory_of_claude(settings: Path) -> str:
-    """Return what the memory means that is on unless a setting or a variable says otherwise."""
-    values = CLAUDE.read(settings)[1]
-    own = values.get("env")
-    variables = {**(own if isinstance(own, dict) else {}), **os.environ}
-    disabled = variables.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "")
-    if values.get("autoMemoryEnabled") is False or disabled not in ("", "0", "false"):
-        return ""
-    return "its notes stay on this machine. Put what the team should know into a lesson"
-
-
-AGENTS: dict[str, Agent] = {
-    agent.name: agent
-    for agent in (
-        Agent(
-            *("claude", CLAUDE, ".claude/settings.json", "CLAUDE_CONFIG_DIR"),
-            memory=_memory_of_claude,
-        ),
-        *features.adding("agent"),
-    )
+AGENTS: dict[str, HookSettings] = {
+    "claude": CLAUDE,
+    **{agent.name: _settings_of(agent) for agent in features.agents()},
 }
 
 
-def wired(project: Path) -> list[tuple[Agent, str, Path]]:
+def wired(project: Path) -> list[tuple[HookSettings, str, Path]]:
     """Return the agents whose files name our hook for the user or this project, with scope and file."""
-    places: dict[Path, tuple[Agent, str, Path]] = {}
+    places: dict[Path, tuple[HookSettings, str, Path]] = {}
     for agent in AGENTS.values():
         for scope, folder in (("--user", None), ("--project", project)):
             place = agent.place(folder)
@@ -78,7 +45,7 @@ def wired(project: Path) -> list[tuple[Agent, str, Path]]:
     return list(places.values())
 
 
-def other_scopes(agent: Agent, settings: Path, project: Path) -> list[tuple[Path, str]]:
+def other_scopes(agent: HookSettings, settings: Path, project: Path) -> list[tuple[Path, str]]:
     """Return the other files of the user and this project that run our hooks, with their scope."""
     there = [(place, scope) for one, scope, place in wired(project) if one is agent]
     return [each for each in there if each[0] != settings and agent.runs_hooks(each[0])]
@@ -90,18 +57,18 @@ def recording_in(project: Path | None) -> list[Path]:
     return [
         place
         for agent, place in places
-        if (wanted := set(agent.wiring.events(JOURNAL))) and wanted <= agent.events_in(place)
+        if (wanted := set(agent.events(JOURNAL))) and wanted <= agent.events_in(place)
     ]
 
 
-def refuse_missing(agent: Agent, wanted: Collection[str]) -> None:
+def refuse_missing(agent: HookSettings, wanted: Collection[str]) -> None:
     """Raise SettingsError for hooks of the journal or before edits that an agent does not have."""
-    able = ", ".join(one.name for one in AGENTS.values() if one.wiring.events(JOURNAL))
+    able = ", ".join(one.name for one in AGENTS.values() if one.events(JOURNAL))
     for when, message in (
         (JOURNAL, f"the journal does not read sessions of {agent.name}, only of {able}"),
         (FILES, f"{agent.name} has no hook that runs at edits alone"),
     ):
-        if when in wanted and not agent.wiring.events(when):
+        if when in wanted and not agent.events(when):
             raise SettingsError(message, f"run it without --{when}")
 
 
@@ -141,13 +108,6 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 
 # What a user types to an agent without the plugin: files of ours for each agent that has such files.
 
-COMMAND_FILES = {  # in the folder of the agent's settings, with its placeholder for what the user types
-    "claude": ("commands/lessons/NAME.md", "$ARGUMENTS"),
-    "codex": ("skills/lessons-NAME/SKILL.md", "(what I typed beside the name of this skill)"),
-    "gemini": ("commands/lessons/NAME.toml", "{{args}}"),
-    "opencode": ("../commands/lessons-NAME.md", "$ARGUMENTS"),
-    "cursor": ("commands/lessons-NAME.md", "(see below)"),
-}
 COMMANDS = {  # what each does, in the heading of its file and for the agent
     words.LEARN: ("Learn from this session", "Propose lessons from this session"),
     words.TEND: ("Write prompts for lessons", "Write prompts for lessons that have none"),
@@ -155,36 +115,34 @@ COMMANDS = {  # what each does, in the heading of its file and for the agent
 _END = "[end of lessons]"
 
 
-def command_files(agent: str, settings: Path) -> list[tuple[Path, MarkedSection, str]]:
+def command_files(agent: HookSettings, settings: Path) -> list[tuple[Path, MarkedSection, str]]:
     """Return the files of the commands, beside an agent's settings, and what belongs into each."""
-    if agent not in COMMAND_FILES:
-        return []
-    pattern, typed = COMMAND_FILES[agent]
+    pattern = agent.profile.command_file
     files = []
-    for name in COMMANDS:
+    for name in COMMANDS if pattern else ():
         file = Path(os.path.normpath(settings.parent / pattern.replace("NAME", name)))
-        section, text = _form(agent, name, words.instructions(name, typed))
+        section, text = _form(file.name, name, words.instructions(name, agent.profile.typed))
         files.append((file, section, text))
     return files
 
 
-def _form(agent: str, name: str, text: str) -> tuple[MarkedSection, str]:
-    """Return the marker lines of a command's file, and the text with what the agent wants around it."""
+def _form(file: str, name: str, text: str) -> tuple[MarkedSection, str]:
+    """Return the marker lines of a command's file, and the text with what its kind wants around it."""
     heading, about = COMMANDS[name]
-    if agent == "codex":
+    if file == "SKILL.md":
         head = f"name: lessons-{name}\ndescription: {about}, when the user asks for it\n---"
         return MarkedSection("---\n# lessons: {stamp}", _END), f"{head}\n\n{text}"
-    if agent == "gemini":
+    if file.endswith(".toml"):
         toml = f"description = \"{about}\"\nprompt = '''\n{text}'''\n"
         return MarkedSection("# lessons: {stamp}", "# lessons: end"), toml
     return MarkedSection(f"{heading} [lessons {{stamp}}]", _END), text
 
 
-def unwire(agent: Agent, settings: Path) -> bool:
+def unwire(agent: HookSettings, settings: Path) -> bool:
     """Take our hooks and commands from an agent. False if there were no hooks. Raises SettingsError."""
-    for file, section, _ in command_files(agent.name, settings):
+    for file, section, _ in command_files(agent, settings):
         section.take_out(file)
-    return agent.wiring.uninstall(settings)
+    return agent.uninstall(settings)
 
 
 # The plugin for Claude Code (`.claude-plugin/`): it brings the hooks and finds `lessons-hook`.

@@ -1,4 +1,4 @@
-"""The agents that can be wired up: write our hooks into their settings, and take exactly them out again.
+"""Write our hooks into the settings of an agent, and take exactly them out again.
 
 A settings file is JSON and the user's: all else in it stays, in its order.
 """
@@ -11,13 +11,14 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vault_index.entrypoints.agents import section
 from vault_index.errors import SettingsError
+from vault_index.hotpath.agents import ALWAYS, Agent, Hook
 
 # The program that agents run for us: where it is, and whether they will find it.
 
@@ -76,35 +77,34 @@ _SPELLED = f"number-{os.urandom(8).hex()} "
 _TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
-# When a hook is there: always, or only where the user asks for it.
-ALWAYS, JOURNAL, FAILURES, FILES = "always", "journal", "failures", "files"
-
-
-class Hook(NamedTuple):
-    """An event of an agent at which our hook runs, and the time that it gives a hook, in its own unit."""
-
-    event: str
-    timeout: int
-    tools: str = ""  # that it is limited to, as the agent writes them
-    says: str = ""  # what it does, where the agent tells its user
-
-
 @dataclass(frozen=True)
 class HookSettings:
-    """How the settings of an agent hold hooks: `{"hooks": {event: [...]}}`."""
+    """The settings of an agent that hold hooks: `{"hooks": {event: [...]}}`."""
 
-    agent: str  # as it calls itself
-    hooks: Mapping[str, Sequence[Hook]]  # by when they are there
-    arguments: str = ""  # of our command, which is then a line for a shell
-    exec_form: bool = False  # the agent runs a command without a shell if it has `args`
-    grouped: bool = True  # an event has groups of hooks, as in Claude Code; else hooks
-    comments: bool = False  # the agent reads JSON with comments
-    beside: Mapping[str, Any] = field(default_factory=dict)  # what the file must have
-    only: Sequence[str] = ()  # keys of the file: with any other the agent drops it without a word
-    permissions: Sequence[str] = ()  # by which it asks, reads and proposes without asking the user
+    profile: Agent
+
+    @property
+    def name(self) -> str:
+        return self.profile.name
+
+    def place(self, project: Path | None) -> Path:
+        """Return the file in a project; without one the user's own."""
+        profile = self.profile
+        if project is not None:
+            return project / profile.file
+        return Path(profile.of_user(profile.own_file or profile.file))
+
+    def runs_hooks(self, place: Path) -> bool:
+        return self.events()[0] in self.events_in(place)
+
+    def events_in(self, place: Path) -> set[str]:
+        try:
+            return set(self.commands(place))
+        except SettingsError:
+            return set()
 
     def events(self, when: str = ALWAYS) -> list[str]:
-        return [hook.event for hook in self.hooks.get(when, ())]
+        return [hook.event for hook in self.profile.hooks.get(when, ())]
 
     def install(self, settings: Path, command: str, wanted: Sequence[str] = (ALWAYS,)) -> bool:
         """Add the hooks that are `wanted` to a settings file; others in it stay as they are.
@@ -117,7 +117,7 @@ class HookSettings:
         missing = [
             hook
             for when in wanted
-            for hook in self.hooks.get(when, ())
+            for hook in self.profile.hooks.get(when, ())
             if not any(self._is_ours(group, hook.tools) for group in hooks.get(hook.event, []))
         ]
         if not missing:
@@ -129,7 +129,7 @@ class HookSettings:
             raise SettingsError(why, f'write this into its "hooks": {lines}')
         for event, entry in entries:
             hooks.setdefault(event, []).append(entry)
-        values = {**self.beside, **values, "hooks": hooks}
+        values = {**self.profile.beside, **values, "hooks": hooks}
         section.write(settings, _dump(values, before), before, NEW_MODE)
         return True
 
@@ -159,20 +159,20 @@ class HookSettings:
         if not hooks:
             del values["hooks"]
         allowed = _allowed(values)
-        if ours := [rule for rule in self.permissions if rule in allowed]:
+        if ours := [rule for rule in self.profile.permissions if rule in allowed]:
             allowed[:] = [rule for rule in allowed if rule not in ours]
             if not allowed:
                 del values["permissions"]["allow"]
             if not values["permissions"]:
                 del values["permissions"]
-        is_empty = not values or values == self.beside
+        is_empty = not values or values == self.profile.beside
         section.write(settings, None if is_empty else _dump(values, text), text)
         return True
 
     def missing_permissions(self, settings: Path) -> list[str]:
         """Return our permissions that a file does not have. Raises SettingsError."""
-        allowed = _allowed(self.read(settings)[1]) if self.permissions else []
-        return [rule for rule in self.permissions if rule not in allowed]
+        allowed = _allowed(self.read(settings)[1]) if self.profile.permissions else []
+        return [rule for rule in self.profile.permissions if rule not in allowed]
 
     def allow(self, settings: Path) -> None:
         """Add the permissions that are missing in a file. Raises SettingsError."""
@@ -190,7 +190,7 @@ class HookSettings:
         hooks = hooks if isinstance(hooks, dict) else {}
         return {
             event: program
-            for when in self.hooks
+            for when in self.profile.hooks
             for event in self.events(when)
             for group in _groups(hooks, event)
             for hook in self._hooks_of(group)
@@ -209,7 +209,7 @@ class HookSettings:
         try:
             values = _loads(bare) if bare.strip() else {}
         except (ValueError, RecursionError) as error:
-            values = _without_comments(bare) if self.comments else None
+            values = _without_comments(bare) if self.profile.has_comments else None
             has_comments = True
             if values is None:
                 why = f"{settings} is not JSON ({error}); it was left alone"
@@ -221,7 +221,11 @@ class HookSettings:
 
     def fatal_keys(self, settings: Path) -> list[str]:
         """Return the keys for which the agent reads nothing of the file. Raises SettingsError."""
-        return [key for key in self.read(settings)[1] if key not in self.only] if self.only else []
+        return (
+            [key for key in self.read(settings)[1] if key not in self.profile.only]
+            if self.profile.only
+            else []
+        )
 
     def _hooks(self, settings: Path, values: dict[str, Any]) -> dict[str, Any]:
         hooks = values.get("hooks", {})
@@ -230,24 +234,26 @@ class HookSettings:
             isinstance(groups, list) or (isinstance(groups, bool) and event not in self.events())
             for event, groups in hooks.items()
         ):
-            why = f'{settings}: its "hooks" are not what {self.agent} reads'
+            why = f'{settings}: its "hooks" are not what {self.profile.title} reads'
             raise SettingsError(why, "correct it first")
         return hooks
 
     def _entry(self, command: str, wanted: Hook) -> dict[str, Any]:
-        line = f"{shlex.quote(command)}{self.arguments}" if self.arguments else command
-        hook: dict[str, Any] = {"type": "command"} if self.grouped else {}
+        line = (
+            f"{shlex.quote(command)}{self.profile.arguments}" if self.profile.arguments else command
+        )
+        hook: dict[str, Any] = {"type": "command"} if self.profile.is_grouped else {}
         hook["command"] = line
-        if self.exec_form:
+        if self.profile.exec_form:
             hook["args"] = []
         hook["timeout"] = wanted.timeout
         if wanted.says:
             hook["statusMessage"] = f"lessons: {wanted.says}"
         limited = {"matcher": wanted.tools} if wanted.tools else {}
-        return {**limited, "hooks": [hook]} if self.grouped else {**limited, **hook}
+        return {**limited, "hooks": [hook]} if self.profile.is_grouped else {**limited, **hook}
 
     def _hooks_of(self, group: Any) -> list[Any]:
-        if not self.grouped:
+        if not self.profile.is_grouped:
             return [group]
         hooks = group.get("hooks") if isinstance(group, dict) else None
         return hooks if isinstance(hooks, list) else []
@@ -261,7 +267,7 @@ class HookSettings:
         command = hook.get("command") if isinstance(hook, dict) else None
         if not isinstance(command, str):
             return None
-        if not self.exec_form:
+        if not self.profile.exec_form:
             try:
                 command = (shlex.split(command) or [""])[0]
             except ValueError:  # a quote without its end
@@ -311,33 +317,3 @@ def _dump(values: dict[str, Any], like: str | None) -> str:
     text = json.dumps(values, indent=indent[1] if indent else 2, ensure_ascii=escaped)
     text = re.sub(f'"{_SPELLED}([^"]*)"', r"\1", text)
     return f"{BOM if (like or '').startswith(BOM) else ''}{text}\n"
-
-
-@dataclass(frozen=True)
-class Agent:
-    """An agent by the name that is typed."""
-
-    name: str
-    wiring: HookSettings
-    file: str  # in a project, and in the user's home
-    variable: str = ""  # names the user's own folder of the agent
-    own: str = ""  # the file in the user's home, if it is another one
-    to_do: str = ""  # left to the user after `install`
-    memory: Callable[[Path], str] = lambda _: ""  # what a memory means that the settings turn on
-
-    def place(self, project: Path | None) -> Path:
-        """Return the file in a project; without one the user's own."""
-        if project is not None:
-            return project / self.file
-        folder, _, file = (self.own or self.file).partition("/")
-        named = os.environ.get(self.variable) if self.variable else ""
-        return (Path(named) if named else Path.home() / folder) / file
-
-    def runs_hooks(self, place: Path) -> bool:
-        return self.wiring.events()[0] in self.events_in(place)
-
-    def events_in(self, place: Path) -> set[str]:
-        try:
-            return set(self.wiring.commands(place))
-        except SettingsError:
-            return set()

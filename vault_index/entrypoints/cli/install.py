@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vault_index import features
 from vault_index.entrypoints.cli import asking, options, output
+from vault_index.hotpath.agents import ALWAYS, CLAUDE_CODE, FAILURES, FILES, JOURNAL
 
 if TYPE_CHECKING:
-    from vault_index.entrypoints.agents.hook_settings import Agent
+    from vault_index.entrypoints.agents.hook_settings import HookSettings
     from vault_index.journal.journal import Journal
 
 # Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
@@ -108,7 +110,7 @@ def offer_recording(folder: Path) -> None:
         return
     if settings:
         command = hook_settings.hook_command(shared=False)
-        agents.install(settings, command, (hook_settings.ALWAYS, hook_settings.JOURNAL))
+        agents.install(settings, command, (ALWAYS, JOURNAL))
         output.say(f"{settings}: hooks installed")
     begin_recording(folder)
     offer_model()
@@ -142,7 +144,19 @@ def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bo
 
 
 AGENTS_MD = "agents-md"
-HOOKED = ("claude", "codex", "gemini", "cursor", "copilot", "opencode")  # as in `agents`: a test
+HOOKED = (CLAUDE_CODE, *features.agents())
+
+
+def _names(when: str) -> str:
+    """Return the names of the agents with hooks for what a user asks for."""
+    return ", ".join(agent.name for agent in HOOKED if when in agent.hooks)
+
+
+def _others(when: str) -> str:
+    return ", ".join(agent.name for agent in HOOKED if when not in agent.hooks)
+
+
+agent_choice = options.Choice([*(agent.name for agent in HOOKED), AGENTS_MD])
 
 scope_option = click.option(
     "--user/--project",
@@ -153,11 +167,11 @@ scope_option = click.option(
 
 
 @click.command("install", epilog="Example: lessons install codex")
-@click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]))
+@click.argument("agent", type=agent_choice)
 @scope_option
-@options.flag("--journal", "Record sessions in the journal, too: see `lessons journal`.")
-@options.flag("--failures", "Look for failures after every command: all but claude, opencode.")
-@options.flag("--files", "Look for lessons before edits of a file, too: claude.")
+@options.flag("--journal", f"Record sessions in the journal, too: {_names(JOURNAL)}.")
+@options.flag("--failures", f"Look for failures after every command: all but {_others(FAILURES)}.")
+@options.flag("--files", f"Look for lessons before edits of a file, too: {_names(FILES)}.")
 def install_command(
     agent: str, for_user: bool | None, journal: bool, failures: bool, files: bool
 ) -> None:
@@ -166,7 +180,7 @@ def install_command(
     For opencode that is a plugin. For agents without hooks, agents-md writes a section of this project's
     AGENTS.md that says how to search.
 
-    With --journal (claude, codex), hooks at the end of turns note that a transcript grew, and what was
+    With --journal, hooks at the end of turns note that a transcript grew, and what was
     asked and done is kept in ~/.lessons on this machine, without the secrets that we recognise. At a
     terminal it asks whether to; elsewhere sessions are recorded with --journal alone.
 
@@ -185,7 +199,7 @@ def install_command(
     if not journal and asking.is_typed() and _is_unrecorded(chosen):
         journal = _asked_to_record("record sessions on this machine?", agent=agent)
     asked = {"journal": journal, "failures": failures, "files": files}
-    wanted = [hook_settings.ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
+    wanted = [ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
     agents.refuse_missing(chosen, wanted)
     project, settings = _place(chosen, for_user)
     plugin = agents.enabled_by(project) if agent == agents.AGENT else None
@@ -196,8 +210,8 @@ def install_command(
         settings = Path()  # if the user's settings have them from before, they are others, too
     else:
         command = hook_settings.hook_command(shared=project is not None)
-        wanted = wanted if base else [hook_settings.FILES]
-        changed = chosen.wiring.install(settings, command, wanted)
+        wanted = wanted if base else [FILES]
+        changed = chosen.install(settings, command, wanted)
         output.say(f"{settings}: {'hooks installed' if changed else 'hooks were there already'}")
         _put_command(chosen, project, plugin)
     if journal:
@@ -209,27 +223,26 @@ def install_command(
     asking.announce_model()
 
 
-def _put_command(agent: Agent, project: Path | None, plugin: Path | None) -> None:
+def _put_command(agent: HookSettings, project: Path | None, plugin: Path | None) -> None:
     from vault_index.entrypoints import agents
 
     if plugin and project:
         asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     elif plugin is None:
-        for file, section, text in agents.command_files(agent.name, agent.place(project)):
+        for file, section, text in agents.command_files(agent, agent.place(project)):
             section.put(file, text)
             asking.note(f"{file}: a command for your agent")
 
 
-def _is_unrecorded(agent: Agent) -> bool:
-    from vault_index.entrypoints.agents import hook_settings
+def _is_unrecorded(agent: HookSettings) -> bool:
     from vault_index.journal import projects
 
-    if not agent.wiring.events(hook_settings.JOURNAL):
+    if not agent.events(JOURNAL):
         return False
     return not projects.recorded(_journal(), str(Path.cwd()))
 
 
-def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
+def _place(agent: HookSettings, for_user: bool | None) -> tuple[Path | None, Path]:
     """Return this project, None where it is all of them, and the settings. Raises SettingsError."""
     from vault_index.entrypoints import agents
 
@@ -240,23 +253,23 @@ def _place(agent: Agent, for_user: bool | None) -> tuple[Path | None, Path]:
     return project, settings
 
 
-def _note_once(agent: Agent, settings: Path) -> None:
+def _note_once(agent: HookSettings, settings: Path) -> None:
     """Say what to know of an agent that has the hooks now; offer that it asks the vault by itself."""
 
-    if agent.to_do:
-        asking.note(f"note: {agent.to_do}")
-    rules = ", ".join(agent.wiring.missing_permissions(settings))
+    if to_do := agent.profile.to_do:
+        asking.note(f"note: {to_do}")
+    rules = ", ".join(agent.missing_permissions(settings))
     if rules:
         what = "search and read lessons, and propose new ones, without asking you"
         if not asking.is_typed():
             asking.note(f"note: to let it {what}, allow in {settings}: {rules}")
         elif output.confirm(f"let it {what} ({rules})?"):
-            agent.wiring.allow(settings)
-    if means := agent.memory(agent.place(None)):
+            agent.allow(settings)
+    if means := agent.profile.memory(str(agent.place(None))):
         asking.note(f"note: {agent.name}'s own memory is on: {means}")
 
 
-def _note_others(agent: Agent, settings: Path, project: Path | None) -> None:
+def _note_others(agent: HookSettings, settings: Path, project: Path | None) -> None:
     """Say what is not recorded, who else has our hooks, and where their program may not be found."""
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
@@ -288,7 +301,7 @@ def section_file(for_user: bool | None, journal: bool = False) -> Path:
 
 
 @options.command("uninstall", "lessons uninstall claude", has_json=False)
-@click.argument("agent", type=options.Choice([*HOOKED, AGENTS_MD]), required=False)
+@click.argument("agent", type=agent_choice, required=False)
 @scope_option
 @options.flag("--all everything", "List and remove all that is here.")
 @options.flag("--purge", "With --all: the folder ~/.lessons, too.")
@@ -316,7 +329,6 @@ def uninstall_command(
         removal.run(purge=purge, yes=yes)
         return
     from vault_index.entrypoints import agents
-    from vault_index.entrypoints.agents import hook_settings
 
     if agent == AGENTS_MD:
         file = section_file(for_user)
@@ -329,7 +341,7 @@ def uninstall_command(
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())
     others = agents.recording_in(project) or (plugin and agent != agents.AGENT)
-    if chosen.wiring.events(hook_settings.JOURNAL) and not others:
+    if chosen.events(JOURNAL) and not others:
         end_recording(project)
     if plugin and agent == agents.AGENT:
         asking.note(f"note: {agents.shown(plugin)} still runs them")

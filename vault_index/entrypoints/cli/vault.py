@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index import api, features, native
+from vault_index import api, features
 from vault_index.entrypoints.cli import asking, install, options, output
 from vault_index.entrypoints.words import status
 from vault_index.hotpath import index_files
@@ -194,6 +194,8 @@ def index_command(
     no_fetch: bool,
 ) -> options.Answers:
     """Bring the index up to date with the lesson files."""
+    from vault_index import native
+
     native.limit_memory(os.cpu_count() or 1)  # 100,000 lessons: a third less at the most
     if (vaults or engine) and not publish:
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")

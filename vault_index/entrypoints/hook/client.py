@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: lessons-hook               answer an event of Claude Code: JSON on stdin, JSON or nothing out
-       lessons-hook --agent NAME  the same for codex, gemini, cursor, copilot, opencode; plain: for any
+       lessons-hook --agent NAME  the same for {names}; plain: for any
                                   other: the prompt (text, or JSON with "prompt") in, the lessons or
                                   nothing out
        lessons-hook git FOLDER    have the vault around FOLDER look for changes; git's hooks call this
@@ -73,7 +73,7 @@ def main() -> None:
     started = time.monotonic()
     event: dict[str, object] = {}
     if sys.argv[1:2] in (["--help"], ["-h"]):
-        sys.stdout.write(USAGE)
+        sys.stdout.write(_usage())
         return
     if sys.argv[1:2] == ["git"]:
         _after_git(sys.argv[2] if len(sys.argv) > 2 else ".", started)
@@ -101,11 +101,24 @@ def main() -> None:
     os._exit(0)  # no teardown of libraries, no closing of a broken pipe
 
 
+def _usage() -> str:
+    from vault_index.hotpath import agents
+
+    names = ", ".join(agent.name for agent in agents.translated() if agent.hooks)
+    return USAGE.format(names=names)
+
+
 def _how_it_asks(agent: str, event: dict[str, object]) -> dict[str, object]:
     from vault_index.hotpath import tools
 
     folder = str(event.get("cwd") or os.getcwd())
-    return {"program": tools.program(), "has_tools": tools.are_connected(agent, folder)}
+    profile = None
+    if agent:
+        from vault_index.hotpath import agents
+
+        profile = agents.named(agent)
+    has_tools = tools.is_connected(profile, folder)
+    return {"program": tools.program(), "has_tools": has_tools}
 
 
 def _event(agent: str, text: str) -> dict[str, object]:
