@@ -299,7 +299,7 @@ def test_anyone_can_look_at_the_very_text_before_anything_leaves(
     (chat,) = server.chats
     assert shown.strip() == "\n\n".join(each["content"] for each in chat["messages"])
     assert "FAILED: pytest tests/test_login.py" in shown
-    assert re.search(r"Categories of the vault: .*\bdevops\b", shown)
+    assert re.search(r"Categories of the vault \(with a lesson of each\): .*\bdevops\b", shown)
     (own_world / "config.toml").unlink()  # without a model: what one would be sent
     assert run_command(*command, cwd=team.root).out == shown
     assert run_command(*command, "--tokens", "3000", cwd=team.root).out

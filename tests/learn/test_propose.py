@@ -160,6 +160,19 @@ def test_before_it_proposes_an_agent_learns_categories_and_what_waits_in_400_tok
     assert len(said) < 4 * 400
 
 
+def test_the_largest_categories_are_offered_with_what_they_are_about(team: Vault) -> None:
+    """Issue 58, row 6: 14 of 73 proposals were filed under the name that sounded nearest."""
+    session(team)
+    for number, title in enumerate(("Locks of git", "A merge driver of git", "Locks again")):
+        write(team.lessons_dir / f"tooling/git/{number}.md", lesson_text(title, "Wait."))
+    client.ask(str(team.root), api.state.index())
+    offered = propose(team).categories
+    assert offered is not None
+    assert next(iter(offered.items())) == ("tooling/git", "Locks of git")
+    assert "tooling" not in offered, "no lesson is filed there"
+    assert "tooling/git (Locks of git); " in texts.proposed(propose(team))
+
+
 @pytest.mark.slow
 def test_at_a_shell_an_empty_list_prints_categories_and_what_waits(team: Vault) -> None:
     """Issue 58, row 8: it printed nothing."""
@@ -170,7 +183,7 @@ def test_at_a_shell_an_empty_list_prints_categories_and_what_waits(team: Vault) 
     (id,) = (each.id for each in cards(team))
     waiting, categories = done.out.splitlines()
     assert waiting == f"Waiting: after_login() must pass the query string on ({id})"
-    assert categories.startswith("Categories: ")
+    assert categories.startswith("Categories, with a lesson of each: devops (")
     assert "devops" in categories
 
 

@@ -77,10 +77,12 @@ def test_later_steps_get_the_answers_before_and_the_last_the_most_of_the_session
 
 def test_a_model_is_told_project_day_language_categories_and_lessons_nearby(tmp_path: Path) -> None:
     model = ScriptedModel.that_says(an_entry())
-    request = Request("shop", "2026-11-20", "German", ["devops", "web"], ["Raise the heap in CI"])
+    request = Request(
+        "shop", "2026-11-20", "German", {"devops": "Wait", "web": ""}, ["Raise the heap in CI"]
+    )
     run(model, set_to(tmp_path), request)
     ((_, system, asked),) = model.asked
-    for told in ("shop", "2026-11-20", "German", "devops, web", "Raise the heap in CI"):
+    for told in ("shop", "2026-11-20", "German", "devops (Wait); web", "Raise the heap in CI"):
         assert told in asked
         assert told not in system
 

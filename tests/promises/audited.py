@@ -572,7 +572,7 @@ MCP = (
             }
         ],
     ),
-    called("propose, nothing", "propose", "(?s)Waiting: .*Categories: ", session="{session}"),
+    called("propose, nothing", "propose", "(?s)Waiting: .*Categories, ", session="{session}"),
     called(
         "propose, no text", "propose", "what_to_do: field required", 1, entries=[{"title": "T"}]
     ),

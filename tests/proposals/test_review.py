@@ -432,6 +432,39 @@ def test_accepting_into_no_category_writes_nothing_and_names_one(
     assert done.out == "lessons/clocks-of-docker.md\n"
 
 
+NEARER = {
+    "database": ["Vacuum a table", "Explain a slow query", "Add an index without a lock"],
+    "frontend": ["Centre a div", "Memoise a React component", "Lazy load an image"],
+    "tooling/git": ["Rebase a branch", "Bisect a regression", "Stash what is not done"],
+}
+
+
+@pytest.mark.slow
+def test_a_card_says_which_category_it_is_clearly_nearer_to(
+    make_vault: MakeVault, with_model: Path
+) -> None:
+    """Issue 58, row 6: 14 of 73 proposals were under `development/tooling/git` wrongly."""
+    texts = {
+        f"{category}/{number}.md": lesson_text(title, f"{title}: this is how we do it here.")
+        for category, titles in NEARER.items()
+        for number, title in enumerate(titles)
+    }
+    vault = make_vault(texts, name="nearer", indexed=True)
+    slow = (
+        "Slow query of the database with an index",
+        "Run ANALYZE on the table again after the index.",
+    )
+    wrong = learned(vault, *slow, category_path="tooling/git")
+    right = learned(vault, slow[0], f"{slow[1]} Twice.", category_path="database")
+    new = learned(vault, slow[0], f"{slow[1]} Thrice.", category_path="tooling/planner")
+    nearer = {each["id"]: each["nearer"] for each in ask(vault, api.proposal.cards())}
+    assert nearer == {wrong: "database", right: "", new: ""}
+    said = "nearer to lessons of database than of tooling/git: [c] names another"
+    assert said in run("lessons", "review", wrong, cwd=vault.root).out
+    accepted = ask(vault, api.proposal.accept(id=wrong))
+    assert accepted["id"].startswith("tooling/git/"), "it is a suggestion alone"
+
+
 # rejected
 
 

@@ -37,7 +37,8 @@ class Card(Proposal):
     """A proposal as a reviewer sees it.
 
     `quote` proves most, with its `speaker`. Only `cards` has the rest: `same` and `nearest` are lessons,
-    `suggested` is the category of the classifier, and `source` the file as an editor gets it.
+    `suggested` is the category of the classifier, `nearer` one whose lessons it is clearly nearer to
+    than to those of its own, and `source` the file as an editor gets it.
     """
 
     quote: str = ""
@@ -47,6 +48,7 @@ class Card(Proposal):
     outlook: tuple[Outlook, ...] = ()  # of its prompts
     suggested: str = ""
     why_suggested: str = ""
+    nearer: str = ""
     target: Target | None = None
     source: str = ""
 
@@ -272,9 +274,12 @@ def preview(vault: Vault, card: Card) -> Card:
         nearest=compared.nearest,
         outlook=tuple(similarity.outlook(vault, lesson, [*card.fires_on, *card.prompts], changes)),
     )
-    if filed or changes or card.same:
+    if changes or card.same:
         return card
-    verdict = classifier.of_draft(vault, title, text, fingerprint.unpack(compared.vector))
+    vector = fingerprint.unpack(compared.vector)
+    if filed:
+        return replace(card, nearer=classifier.nearer(vault, card.category, title, text, vector))
+    verdict = classifier.of_draft(vault, title, text, vector)
     first = verdict.categories[0]
     suggested = "" if first == UNCATEGORIZED else first
     return replace(card, suggested=suggested, why_suggested=verdict.why[0])

@@ -157,7 +157,7 @@ class Proposed:
     proposals: Sequence[Made] = ()
     dropped: Sequence[Dropped] = ()
     waiting: Sequence[tuple[str, str]] = ()
-    categories: Sequence[str] | None = None
+    categories: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ def _request(material: Material, caller: LearnCaller) -> Request:
             for each in material.moments
             if each.kind == PERSON and each.origin in events.TYPED
         ),
-        categories=compared.categories,
+        categories=compared.offered,
         lessons=[each[1] for each in compared.closest],
     )
 

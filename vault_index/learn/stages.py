@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +24,7 @@ from vault_index.learn import timeline
 from vault_index.learn.material import LearnedLesson, Material
 from vault_index.learn.timeline import CHARS_A_TOKEN
 from vault_index.lesson import parse
-from vault_index.lesson.category import DEFAULT_CONFIDENCE
+from vault_index.lesson.category import DEFAULT_CONFIDENCE, offered
 from vault_index.lesson.passages import Parts
 from vault_index.llm import backend
 from vault_index.llm.metered import Model
@@ -79,7 +79,8 @@ _ENTRY: dict[str, Schema] = {
     "when": string("when to apply it"),
     "when_not": string("when not to"),
     "tags": strings("up to 5 single words"),
-    "category": string("one of the vault's where it fits, else a new path such as devops/ci-cd"),
+    "category": string("what it is about, not the tool at hand: one of the vault's with lessons about the"
+                       " same, else a new path"),
     "confidence": {"type": "integer", "description": "1, a guess, to 5, shown or said by PERSON"},
     "prompts": strings("two or three prompts that a colleague with this problem would type, who has"
                        " not seen this session"),
@@ -114,13 +115,14 @@ _KEYS: dict[str, dict[str, Schema]] = {
 class Request:
     """All that a model is told beside the session itself.
 
-    `categories` are the vault's, `lessons` the titles of those that are about the same.
+    `categories` are the vault's, each with the title of one of its lessons, "" without any; `lessons`
+    are the titles of those that are about the same.
     """
 
     project: str = ""
     date: str = ""
     language: str = "English"
-    categories: Sequence[str] = ()
+    categories: Mapping[str, str] = field(default_factory=dict)
     lessons: Sequence[str] = ()
 
     def __str__(self) -> str:
@@ -128,7 +130,7 @@ class Request:
             "Project": self.project,
             "Date": self.date,
             "Language of the session, to write in": self.language,
-            "Categories of the vault": ", ".join(self.categories),
+            "Categories of the vault (with a lesson of each)": offered(self.categories),
             "Lessons that the vault has nearby": "; ".join(self.lessons),
         }
         shown = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vault_index.errors import VaultError
 from vault_index.text.blocks import composed
@@ -106,6 +106,22 @@ def marked(categories: Iterable[CategoryPath], filed_by: str) -> tuple[str, ...]
     """Return categories as they are shown: with "?" at the end until somebody has accepted them."""
     mark = "?" if filed_by == CLASSIFIER else ""
     return tuple(f"{category}{mark}" for category in categories)
+
+
+MAX_OFFERED = 1_100  # characters of categories to choose from: 270 tokens
+
+
+def offered(categories: Mapping[CategoryPath, str]) -> str:
+    """Return categories to choose from, the first with the title of one of their lessons.
+
+    A bare name says too little: `development/tooling/git` got whatever was about a tool of that kind.
+    """
+    left, listed = MAX_OFFERED - sum(len(path) + 2 for path in categories), []
+    for path, title in categories.items():
+        about = f" ({title})" if title else ""
+        left -= len(about)
+        listed.append(f"{path}{about if left >= 0 else ''}")
+    return "; ".join(listed)
 
 
 def words_of(categories: Iterable[CategoryPath]) -> str:

@@ -9,8 +9,8 @@ lesson; with a quote or prompt in common 29 (and 5 others), of one session 22 (a
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,8 @@ class Comparison:
 
     `same` is the id and title of a lesson that has this text; `near` are lessons like it, the most like
     first; `nearest` is the first however little it is like it, `closest` the first five. `categories`
-    are all lessons' and the taxonomy's.
+    are all lessons' and the taxonomy's, with those above; `offered` are those to choose from, each with
+    the title of one of its lessons, "" without any.
     """
 
     same: tuple[str, str] | None = None
@@ -65,6 +66,7 @@ class Comparison:
     nearest: Like | None = None
     closest: tuple[Like, ...] = ()
     categories: tuple[str, ...] = ()
+    offered: Mapping[str, str] = field(default_factory=dict)
     rejected: bool = False
     embedder: str = ""
     vector: str = ""

@@ -62,13 +62,16 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> Comparison:
         is_near = alike >= fingerprint.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
         every.append(((row["lesson_id"], row["title"], round(max(alike, cosine), 3)), is_near))
     every.sort(key=lambda each: (-each[0][2], each[0][0]))
-    planned = (prefix for path in vault.config.taxonomy for prefix in prefixes(path))
+    used = entries.examples(vault)
+    offered = used | {path: "" for path in vault.config.taxonomy if path not in used}
+    above = {prefix for path in offered for prefix in prefixes(path)}
     compared = Comparison(
         same=same,
         near=tuple(lesson for lesson, is_near in every if is_near)[:MAX_LIKE],
         nearest=every[0][0] if every else None,
         closest=tuple(lesson for lesson, _ in every[:CANDIDATES]),
-        categories=tuple(sorted({*entries.categories(vault), *planned})),
+        categories=tuple(sorted(above)),
+        offered=offered,
         embedder=vault.open_index().embedder if vector is not None else "",
         vector=fingerprint.pack(vector) if vector is not None else "",
     )

@@ -5,7 +5,8 @@ Functions that ask the index raise IndexStateError without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
@@ -13,11 +14,18 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.lesson import file, parse, passages
-from vault_index.lesson.category import CategoryPath, checked, counts, normalise, own_counts
+from vault_index.lesson.category import (
+    UNCATEGORIZED,
+    CategoryPath,
+    checked,
+    counts,
+    normalise,
+    own_counts,
+)
 from vault_index.search.hit import Entry, Named, Relation, WholeEntry
 from vault_index.store import filters
-from vault_index.text.blocks import composed
-from vault_index.text.words import meant
+from vault_index.text.blocks import composed, one_line
+from vault_index.text.words import meant, searched_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -232,6 +240,31 @@ def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
     """
     every = [row["categories"] for row in _rows(vault, ("categories",))]
     return own_counts(every) if own else counts(every)
+
+
+MAX_EXAMPLE = 45  # characters of a title that says what a category is about
+
+
+def examples(vault: Vault) -> dict[CategoryPath, str]:
+    """Return the categories that lessons are filed under, each with the title of one of them.
+
+    Those with most lessons come first. The title is the one that has most words of the others'.
+    """
+    titles: dict[CategoryPath, list[str]] = {}
+    for row in _rows(vault, ("categories", "title")):
+        for path in row["categories"]:
+            titles.setdefault(path, []).append(row["title"])
+    titles.pop(UNCATEGORIZED, None)
+    by_size = sorted(titles, key=lambda path: (-len(titles[path]), path))
+    return {path: one_line(_typical(titles[path]), MAX_EXAMPLE) for path in by_size}
+
+
+def _typical(titles: Sequence[str]) -> str:
+    """Return the title whose words are most common among all."""
+    words = [set(searched_words(title)) for title in titles]
+    common = Counter(word for own in words for word in own)
+    weights = [sum(common[word] for word in own) / max(1, len(own)) for own in words]
+    return titles[weights.index(max(weights))]
 
 
 def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:

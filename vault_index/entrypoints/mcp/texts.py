@@ -30,7 +30,8 @@ MAX_CHARS = 24_000
 BELOW = 3  # titles of hits below the floor
 HIT_CHARS = 1_200  # of the passage of a hit
 HEADER_CHARS = 1_100  # of the lines above a passage, at most
-MAX_FIRST_CHARS = 1_500  # of what an agent is told before it proposes: under 400 tokens
+# of what an agent is told before it proposes, what waits and the categories: under 400 tokens
+MAX_FIRST_CHARS = (350, 1_150)
 
 
 def search_results(answer: HitList) -> str:
@@ -103,7 +104,7 @@ def proposed(answer: Proposed) -> str:
     """Return what became of proposed entries; without any, the vault's categories and what waits."""
     if answer.categories is not None:
         said = map(line, proposals_words.proposed(answer))
-        return fenced(text[: MAX_FIRST_CHARS // 2] for text in said)
+        return fenced(text[:most] for text, most in zip(said, MAX_FIRST_CHARS, strict=True))
     shown = fenced(map(line, proposals_words.proposed(answer)), _OF_PROPOSALS)
     notes = [] if answer.is_read else ["Nobody reads transcripts here: no quote was checked."]
     if any(each.passages for each in answer.dropped):

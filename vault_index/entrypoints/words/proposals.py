@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.entrypoints.words import spent
 from vault_index.lesson import passages
+from vault_index.lesson.category import offered
 from vault_index.proposals.draft import AGENT, CHECK
 from vault_index.text import blocks
 from vault_index.text.words import count
@@ -89,6 +90,11 @@ def state(card: Card) -> tuple[bool, str]:
         return False, "a draft in the words you typed: [e] edits it"
     if target:
         return True, f"ready: changes {target.id}"
+    if card.nearer:
+        return (
+            False,
+            f"nearer to lessons of {card.nearer} than of {card.category}: [c] names another",
+        )
     if card.needs_category and not card.suggested:
         return False, "no category: [c] names one"
     return True, f"ready: goes to {card.category or card.suggested}"
@@ -160,10 +166,9 @@ def proposed(answer: Proposed) -> Iterator[str]:
     Without entries it is the vault's categories and what waits.
     """
     if answer.categories is not None:
-        by_depth = sorted(answer.categories, key=lambda path: path.count("/"))
         waiting = [f"{title} ({id})" for id, title in answer.waiting]
         yield f"Waiting: {'; '.join(waiting) or 'nothing'}"
-        yield f"Categories: {', '.join(by_depth) or 'none yet'}"
+        yield f"Categories, with a lesson of each: {offered(answer.categories) or 'none yet'}"
     for each in answer.proposals:
         new = f", in a new category: {each.new_category}" if each.new_category else ""
         changes = f", changes {each.changes}" if each.changes else ""
