@@ -13,7 +13,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson.category import MAX_DEPTH, from_folder, normalise, prefixes
 from vault_index.lesson.file import KEYS, LessonFile, names_keys
 from vault_index.lesson.frontmatter import brief, metadata_of, oddities, own_of
-from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, moment, words
+from vault_index.lesson.parse import TYPES, Lesson, anchor_of, lessons_of, parse_time, words
 from vault_index.text import failure
 from vault_index.text.blocks import one_line
 
@@ -108,7 +108,7 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
             yield wrong(key, "a text")
         elif key == "confidence" and (type(value) is not int or not 1 <= value <= 5):
             yield wrong(key, "a whole number from 1 to 5")
-        elif key in _DATES and moment(value) is None:
+        elif key in _DATES and parse_time(value) is None:
             yield wrong(key, "a date such as 2025-11-15 or 2025-11-15T10:30:00Z")
     for anchor in words(metadata.get("anchors")):
         if anchor_of(anchor) is None:

@@ -12,7 +12,7 @@ from vault_index.embed import languages
 from vault_index.embed.cache import VectorCache
 from vault_index.lesson import category, identifiers, passages
 from vault_index.lesson.file import hash_of
-from vault_index.lesson.parse import Lesson, moment
+from vault_index.lesson.parse import Lesson, parse_time
 from vault_index.store.filters import ANSWERS
 from vault_index.store.schema import LessonRow
 from vault_index.text.words import apart
@@ -80,8 +80,8 @@ def of_lesson(
         supersedes=passages.superseded(lesson.text),
         type=lesson.type,
         confidence=lesson.confidence,
-        created_at=lesson.created or moment(provenance.first if provenance else ""),
-        updated_at=moment(provenance.last if provenance else ""),
+        created_at=lesson.created or parse_time(provenance.first if provenance else ""),
+        updated_at=parse_time(provenance.last if provenance else ""),
         author=provenance.author if provenance else "",
         file_hash=file_hash,
         withheld=withheld,

@@ -19,7 +19,7 @@ from vault_index.journal import archive
 from vault_index.journal.journal import SCHEMA, Journal, OpenJournal, load_manifest
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of
-from vault_index.lesson.parse import moment
+from vault_index.lesson.parse import parse_time
 from vault_index.store import filters, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.manifest import FileEntry, Manifest, ReadFile
@@ -70,7 +70,7 @@ def of_session(session: Session) -> list[tuple[JournalRow, str]]:
             session=session.id,
             project=session.project,
             branch=record.branch or session.branch,
-            at=moment(at),
+            at=parse_time(at),
             place=place,
             number=record.number,
             title=record.title,

@@ -82,7 +82,7 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
         "path": path,
         **_ownable(metadata),
         "confidence": _confidence(metadata.get("confidence")),
-        "created": moment(metadata.get("created")),
+        "created": parse_time(metadata.get("created")),
         "source": _one_line(metadata.get("source")),
         **{name: _texts(metadata.get(name)) for name in ("applies_to", "anchors")},
         "declared": declared,
@@ -179,7 +179,7 @@ def _confidence(value: Any) -> int:
     return int(min(5, max(1, value)))
 
 
-def moment(value: Any) -> datetime | None:
+def parse_time(value: Any) -> datetime | None:
     """Return a date as UTC, which is also assumed without a zone; None for any other value."""
     if isinstance(value, str):
         try:

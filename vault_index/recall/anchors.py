@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from vault_index import files, git
 from vault_index.errors import VaultError
 from vault_index.lesson import edits
-from vault_index.lesson.parse import Anchor, anchor_of, moment
+from vault_index.lesson.parse import Anchor, anchor_of, parse_time
 from vault_index.store import filters
 
 if TYPE_CHECKING:
@@ -290,7 +290,11 @@ def _lessons(vault: Vault) -> Iterator[_Lesson]:
 def _confirmed(data: bytes, path: str) -> float:
     """Return the end of the day on which a lesson file was confirmed; 0 if it was not."""
     with suppress(VaultError, ValueError):  # `check` reports it
-        day = moment(edits.keys_of(data, path).get(CONFIRMED)) if b"\nconfirmed:" in data else None
+        day = (
+            parse_time(edits.keys_of(data, path).get(CONFIRMED))
+            if b"\nconfirmed:" in data
+            else None
+        )
         return datetime.combine(day, time.max, UTC).timestamp() if day else 0.0
     return 0.0
 

@@ -23,7 +23,7 @@ from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.file import unix_lines
 from vault_index.lesson.frontmatter import MAX_NESTING
-from vault_index.lesson.parse import moment
+from vault_index.lesson.parse import parse_time
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")
 _SAME = {  # keys of a lesson, and what other programs call them
@@ -131,7 +131,7 @@ def _entry(value: Any, line: int) -> _Entry:
     others = {k: item for k, item in values.items() if k not in ("id", "title", key, *_FILED)}
     for wanted, names in _SAME.items():
         there = next((each for each in names if each in others), "")
-        if there and wanted not in others and (wanted == "source" or moment(others[there])):
+        if there and wanted not in others and (wanted == "source" or parse_time(others[there])):
             others = {wanted if k == there else k: item for k, item in others.items()}
     draft = Draft(name, _filed(values), b"", line)
     return _Entry(draft, id, title or "Lesson", unix_lines(text), others)

@@ -16,7 +16,7 @@ from vault_index.lesson.category import SECTION, heading_of, slugify
 from vault_index.lesson.edits import line_of, set_keys
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of, unix_lines
 from vault_index.lesson.frontmatter import metadata_of
-from vault_index.lesson.parse import moment, parse_file
+from vault_index.lesson.parse import parse_file, parse_time
 from vault_index.text import blocks
 
 # Drafts of lesson files, which readers make of foreign files, and how their names are found.
@@ -229,7 +229,7 @@ _DAY_LINE = re.compile(
 def _day_of(text: str, path: str) -> date | None:
     """Return the day that a text names in its frontmatter as `date`, or in its first lines; else None."""
     file = LessonFile.of_text(text, path)
-    if named := moment(metadata_of(file).get("date")):
+    if named := parse_time(metadata_of(file).get("date")):
         return named if named.time() != time() else named.date()
     lines = file.text(file.body).split("\n")[:_FIRST_LINES]
     for line, is_code in zip(lines, blocks.code_lines(lines), strict=True):
@@ -366,8 +366,10 @@ def read_okf(data: bytes, path: str) -> list[Draft]:
     people = [each for each in events if str(each.get("by")).startswith("human:")]
     more = {
         "title": " ".join(re.split(r"[-_\s]+", stem_of(path))),
-        "created": moment(made.get("at") if isinstance(made, dict) else keys.get("timestamp")),
-        "confirmed": max(filter(None, (moment(each.get("at")) for each in people)), default=None),
+        "created": parse_time(made.get("at") if isinstance(made, dict) else keys.get("timestamp")),
+        "confirmed": max(
+            filter(None, (parse_time(each.get("at")) for each in people)), default=None
+        ),
         "source": str(keys.get("resource") or "") or None,
     }
     whole = "".join(file.lines[: file.body.start]) + text + "\n"
