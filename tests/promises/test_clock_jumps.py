@@ -27,7 +27,7 @@ from vault_index.learn import nudge, record
 from vault_index.learn import run as learning
 from vault_index.llm.backend import Usage
 from vault_index.store import injections, manifest
-from vault_index.store.injections import Delivery, Event, Given, Told
+from vault_index.store.injections import Delivery, Event, Given, Reply
 from vault_index.vault import Vault
 
 DAY, YEAR = 86_400.0, 365 * 86_400.0
@@ -85,9 +85,9 @@ def test_a_subagent_gets_no_note_of_long_ago(
     vault: Vault, ahead: float, set_clock: SetClock
 ) -> None:
     home, root = vault.config.home, vault.root
-    injections.leave_note(home, root, asked(vault), Told("old", Delivery("SubagentStart")))
+    injections.leave_note(home, root, asked(vault), Reply("old", Delivery("SubagentStart")))
     set_clock(NOW)
-    injections.leave_note(home, root, asked(vault), Told("new", Delivery("SubagentStart")))
+    injections.leave_note(home, root, asked(vault), Reply("new", Delivery("SubagentStart")))
     told = injections.take_note(home, root, asked(vault))
     assert told
     assert told.text == "new"

@@ -30,7 +30,7 @@ from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import ContextBlock, Hit
 from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Delivery, Event, Given, Told
+from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Delivery, Event, Given, Reply
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -77,7 +77,7 @@ def respond(
         if time.monotonic() > until or (name == injections.EDIT and not injection.text):
             return None
         record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)
-        told, given = Told(injection.text, record), [*injection.hits, *injection.skills]
+        told, given = Reply(injection.text, record), [*injection.hits, *injection.skills]
         if name in _WITH_RECEIPT and vault.config.receipt and given and injection.text:
             receipt = block.receipt(given)
     try:
@@ -91,7 +91,7 @@ def respond(
     return _answer(vault, event, told, receipt) if told else None
 
 
-def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
+def _noted(vault: Vault, event: Event, told: Reply | None) -> Reply | None:
     """Record what an event gets, and return it; None if another hook answers, or another event."""
     name, home, root = event.hook_event_name, vault.config.home, vault.root
     if event.session_id and not injections.claim(home, root, event):
@@ -101,7 +101,7 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
             injections.inherit(home, root, event)
         told = injections.take_note(home, root, event)
         if told is None:  # nothing was searched for it
-            return Told("", Delivery(event=name))
+            return Reply("", Delivery(event=name))
     if told and name == injections.ASKED:
         injections.leave_note(home, root, event, told)
         return None
@@ -115,7 +115,7 @@ def _noted(vault: Vault, event: Event, told: Told | None) -> Told | None:
     return told
 
 
-def _answer(vault: Vault, event: Event, told: Told, receipt: str) -> dict[str, Any] | None:
+def _answer(vault: Vault, event: Event, told: Reply, receipt: str) -> dict[str, Any] | None:
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
     if event.hook_event_name == injections.START and event.shows_lines:
         said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))

@@ -129,7 +129,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reply:
     """The text that an agent gets, "" for silence, and the record of it."""
 
     text: str
@@ -286,7 +286,7 @@ def claim(home: Path, root: Path, event: Event) -> bool:
     return held is None or held[0] == ours
 
 
-def leave_note(home: Path, root: Path, event: Event, told: Told) -> None:
+def leave_note(home: Path, root: Path, event: Event, told: Reply) -> None:
     """Leave what a subagent should be told for when it has started. Raises WriteError.
 
     Claude Code tells the prompt to the hook before the tool that starts a subagent, whose answer goes to
@@ -299,7 +299,7 @@ def leave_note(home: Path, root: Path, event: Event, told: Told) -> None:
         db.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", note)
 
 
-def take_note(home: Path, root: Path, event: Event) -> Told | None:
+def take_note(home: Path, root: Path, event: Event) -> Reply | None:
     """Return what waits for a subagent; only one process gets it. Raises WriteError."""
     first = (
         "SELECT rowid, told FROM note WHERE vault = ? AND session = ? AND agent = ?"
@@ -314,7 +314,7 @@ def take_note(home: Path, root: Path, event: Event) -> Told | None:
         db.execute("DELETE FROM note WHERE rowid = ?", found[:1])
     values = json.loads(found[1])
     given = tuple(Given(**each) for each in values["record"].pop("given"))
-    return Told(values["text"], Delivery(**values["record"], given=given))
+    return Reply(values["text"], Delivery(**values["record"], given=given))
 
 
 def records(
