@@ -31,5 +31,5 @@ def given_to(vault: Vault, lessons: tuple[str, ...], **values: Any) -> None:
 
 def records(vault: Vault, *events: str) -> list[Delivery]:
     """Return the records of a vault, of all events or of some, oldest first."""
-    chosen = injections.Chosen(events=events)
+    chosen = injections.RecordFilter(events=events)
     return injections.records(vault.config.home, vault.root, chosen)[::-1]

@@ -15,7 +15,7 @@ from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.search.hit import Named
 from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, SKILL, WHOLE, Chosen, Delivery
+from vault_index.store.injections import LINE, SKILL, WHOLE, Delivery, RecordFilter
 
 if TYPE_CHECKING:
     from vault_index.journal.record import Session
@@ -134,7 +134,7 @@ def select(
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered, silent or failed")
     hooks = [event for event in injections.HOOKS if not only_prompts or event != injections.START]
     hooks, only = ([injections.FAILURE], "") if only == FAILED else (hooks, only)
-    chosen = Chosen(session, lesson, only, since, hooks)
+    chosen = RecordFilter(session, lesson, only, since, hooks)
     home, root, limit = vault.config.home, vault.root, max(1, limit)
     injections.take_in_misses(home, root)
     some = injections.records(home, root, chosen, limit + 1, max(0, offset))
@@ -326,7 +326,7 @@ def teach_lesson(
 
 def _prompt_of(vault: Vault, session: str, key: str) -> str:
     """Return the text of a prompt by its hash, redacted; "" where nothing has it any more."""
-    asked = Chosen(session=session[:MAX_SESSION_CHARS])
+    asked = RecordFilter(session=session[:MAX_SESSION_CHARS])
     for each in injections.records(vault.config.home, vault.root, asked):
         if each.said and each.prompt == key:
             return each.said

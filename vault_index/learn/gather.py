@@ -204,7 +204,7 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
 
     It is the prompt's hash, "" for the session's start.
     """
-    asked = injections.Chosen(session=session[:MAX_SESSION_CHARS])
+    asked = injections.RecordFilter(session=session[:MAX_SESSION_CHARS])
     return {
         lesson: each.prompt if each.event == injections.PROMPT else ""
         for each in injections.records(vault.config.home, vault.root, asked)  # the first last

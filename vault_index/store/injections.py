@@ -137,7 +137,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class RecordFilter:
     """Which records are wanted; an empty value is no condition."""
 
     session: str = ""  # the beginning of its id
@@ -318,7 +318,7 @@ def take_note(home: Path, root: Path, event: Event) -> Reply | None:
 
 
 def records(
-    home: Path, root: Path, chosen: Chosen = Chosen(), limit: int = -1, offset: int = 0
+    home: Path, root: Path, chosen: RecordFilter = RecordFilter(), limit: int = -1, offset: int = 0
 ) -> list[Delivery]:
     """Return the records that are wanted, the latest first.
 
@@ -364,7 +364,7 @@ class Total:
     p90_ms: float | None
 
 
-def total(home: Path, root: Path, chosen: Chosen = Chosen()) -> Total:
+def total(home: Path, root: Path, chosen: RecordFilter = RecordFilter()) -> Total:
     """Sum up the records that are wanted."""
     where, values = chosen.where(root)
     is_prompt = f"i.event = '{PROMPT}'"
