@@ -174,7 +174,7 @@ _LATER = (  # the same failure in the same session
     "SELECT 1 FROM injection l WHERE l.vault = i.vault AND l.session = i.session"
     " AND l.prompt = i.prompt AND l.event = i.event AND l.id > i.id"
 )
-_TOLD = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
+_REPLIED = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
 
 
 def record(home: Path, root: Path, new: Delivery) -> None:
@@ -327,7 +327,7 @@ def records(
     where, values = chosen.where(root)
     values += [moment(time.time() + 1), limit, offset]
     query = (
-        f"SELECT id, CASE WHEN {_TOLD} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
+        f"SELECT id, CASE WHEN {_REPLIED} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
         f" FROM injection i WHERE {where} ORDER BY time > ?, time DESC, id DESC LIMIT ? OFFSET ?"
     )
     of_it = "WHERE injection = ? ORDER BY place"
@@ -373,8 +373,8 @@ def total(home: Path, root: Path, chosen: RecordFilter = RecordFilter()) -> Tota
         "answered": f"{is_prompt} AND EXISTS ({_GIVEN} AND form <> '{NEAR}')",
         "missed": "missed",
         "failures": f"i.event = '{FAILURE}'",
-        "failures_answered": _TOLD,
-        "came_again": f"{_TOLD} AND EXISTS ({_LATER})",
+        "failures_answered": _REPLIED,
+        "came_again": f"{_REPLIED} AND EXISTS ({_LATER})",
         "searches": f"i.event = '{SEARCH}'",
         "reads": f"i.event = '{READ}'",
     }
