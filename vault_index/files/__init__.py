@@ -510,7 +510,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone(file: Path) -> Iterator[bool]:
+def try_lock(file: Path) -> Iterator[bool]:
     """Hold the same lock without waiting for it; False while another has it. Raises WriteError."""
     with hold(_open_lock(file), wait=False) as is_alone:
         yield is_alone

@@ -26,7 +26,7 @@ from vault_index.errors import (
     VaultError,
 )
 from vault_index.features import LearnTable
-from vault_index.files import alone, make_folder
+from vault_index.files import make_folder, try_lock
 from vault_index.hotpath import clock, index_files
 from vault_index.journal import archive, backlog
 from vault_index.journal.journal import Journal
@@ -565,7 +565,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
         return 0
     done, tried = 0, set[str]()
     make_folder(journal.config.home)
-    with alone(journal.config.home / LOCK) as is_alone:
+    with try_lock(journal.config.home / LOCK) as is_alone:
         while is_alone and (due := [e for e in backlog.ended(journal) if e.name not in tried]):
             for note in due:
                 tried.add(note.name)
