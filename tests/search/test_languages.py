@@ -95,9 +95,9 @@ def test_a_taught_line_of_a_failure_is_found_within_a_sentence() -> None:
 
 
 def test_pairs_stay_as_they_are() -> None:
-    once = words.apart("在Docker里 重启 容器服务")
+    once = words.split_unspaced("在Docker里 重启 容器服务")
     assert once.split() == ["在", "Docker", "里", "重启", "容器", "器服", "服务"]
-    assert words.apart(once).split() == once.split()
+    assert words.split_unspaced(once).split() == once.split()
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import Lesson, parse_time
 from vault_index.store.filters import ANSWERS
 from vault_index.store.schema import LessonRow
-from vault_index.text.words import apart
+from vault_index.text.words import split_unspaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,7 +177,7 @@ def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") ->
         category_l1=second,
         category_l2=third,
         category_l3=fourth,
-        fulltext=apart(heading) if row["is_whole"] else "",
+        fulltext=split_unspaced(heading) if row["is_whole"] else "",
         identifiers=identifiers.column_of(names_of(row), row["text"]) if row["is_whole"] else "",
         filed_by=filed_by or row["filed_by"],
     )

@@ -26,7 +26,7 @@ from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem
 from vault_index.store.schema import SKILLS, SkillRow
 from vault_index.store.sync import fill
-from vault_index.text.words import apart
+from vault_index.text.words import split_unspaced
 from vault_index.vault import Vault
 
 VAULT, USER, PROJECT = "vault", "user", "project"
@@ -172,7 +172,7 @@ def _rows(vault: Vault, skill: Skill) -> Iterator[tuple[SkillRow, tuple[str, str
         path=str(file.relative_to(vault.root)) if skill.scope == VAULT else skill.path,
         text=text,
         categories=list(skill.categories),
-        fulltext=apart(f"{words}\n{words}\n{text}"),
+        fulltext=split_unspaced(f"{words}\n{words}\n{text}"),
         suggestible=skill.by_model,
         file_hash=skill.file_hash,
         withheld=skill.withheld,

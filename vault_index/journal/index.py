@@ -36,7 +36,7 @@ from vault_index.store.sync import (
     lacking,
     vectors_from,
 )
-from vault_index.text.words import apart
+from vault_index.text.words import split_unspaced
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.
 #
@@ -87,7 +87,7 @@ def of_session(session: Session) -> list[tuple[JournalRow, str]]:
                 position=number,
                 field=part,
                 text=text,
-                fulltext=apart(words),
+                fulltext=split_unspaced(words),
                 content_hash=hash_of(meant),
                 uuids=list(record.uuids) if number == 0 else [],  # once is enough
             )

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from vault_index.text.words import UNSPACED, apart, is_unspaced, small
+from vault_index.text.words import UNSPACED, is_unspaced, small, split_unspaced
 
 MAX_CHARS = 80  # of an identifier; a longer one is data
 MAX_IDENTIFIERS = 4000  # of a lesson
@@ -63,7 +63,7 @@ class Mark:
 def column_of(title: str, text: str) -> str:
     """Return the identifiers of a lesson, folded, each once, between spaces."""
     identifiers: dict[str, None] = {}
-    for chunk in apart(f"{title}\n{text}").split():
+    for chunk in split_unspaced(f"{title}\n{text}").split():
         word = chunk.strip(_EDGES)
         each = (word, *_BREAKS.split(word), *_FLAG.findall(chunk))
         identifiers |= dict.fromkeys(map(str.lower, filter(_is_identifier, each)))
@@ -85,7 +85,7 @@ def of_query(query: str) -> tuple[Mark, ...]:
     for number in _NUMBER.findall(query):
         marks.setdefault(number, Mark(number, is_phrase=True))
     inside = {word for phrase in _CAPITALS.findall(query) for word in phrase.lower().split()}
-    for chunk in apart(query).split():
+    for chunk in split_unspaced(query).split():
         word = chunk.strip(_EDGES)
         parts = [part.lower() for part in _BREAKS.split(word) if _is_identifier(part)]
         whole = word.lower()

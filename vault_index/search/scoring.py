@@ -21,7 +21,7 @@ from vault_index.lesson.identifiers import Mark
 from vault_index.search.hit import Hit
 from vault_index.store import filters
 from vault_index.store.reader import Reader
-from vault_index.text.words import STOP_WORDS, apart, says_nothing, words_of
+from vault_index.text.words import STOP_WORDS, says_nothing, split_unspaced, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -559,5 +559,5 @@ def _texts(table: Reader, places: np.ndarray) -> Sequence[tuple[int, dict[str, A
 
 
 def _words_of_substance(query: str) -> list[str]:
-    words = _WORD.findall(apart(query).lower())
+    words = _WORD.findall(split_unspaced(query).lower())
     return [word for word in words if word not in STOP_WORDS and not says_nothing(word)]

@@ -24,7 +24,7 @@ from vault_index.search.hit import Hit
 from vault_index.search.scoring import weight_of
 from vault_index.store.schema import LessonRow
 from vault_index.text import foreign
-from vault_index.text.words import SMALL_WORDS, apart, searched_words, stem_of, words_of
+from vault_index.text.words import SMALL_WORDS, searched_words, split_unspaced, stem_of, words_of
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -114,7 +114,7 @@ def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) ->
     asked: list[str] = []  # files that may have been taught this prompt
     wanted = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems)) or '(?!)'})[^\W_]*")
     for path, content in _read(vault):
-        text = apart(content.decode("utf-8", "replace")).lower()
+        text = split_unspaced(content.decode("utf-8", "replace")).lower()
         data[path] = content
         if found := wanted.findall(text):
             counts[path] = Counter(map(stem_of, found))

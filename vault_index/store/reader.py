@@ -17,7 +17,7 @@ from vault_index.errors import VaultError
 from vault_index.store.filters import WHOLE, wholes_of
 from vault_index.store.lance import Place, Table, matrix
 from vault_index.store.schema import LESSONS, VECTOR, Schema
-from vault_index.text.words import apart, says_nothing
+from vault_index.text.words import says_nothing, split_unspaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -347,5 +347,5 @@ class Reader(Table):
 
 def _telling(text: str) -> str:
     """Return the words of a text that say something, each once; all of them if none does."""
-    words = dict.fromkeys(apart(text).lower().split())
+    words = dict.fromkeys(split_unspaced(text).lower().split())
     return " ".join(word for word in words if not says_nothing(word)) or " ".join(words)

@@ -66,7 +66,7 @@ def small(text: str) -> str:
     return text.translate(_TURKISH).lower()
 
 
-def apart(text: str) -> str:
+def split_unspaced(text: str) -> str:
     """Return a text whose words stand apart: pairs in the place of each run; twice is as good as once."""
     if text.isascii():
         return text
@@ -80,12 +80,12 @@ def _pairs(run: re.Match[str]) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in small letters, in their order."""
-    return WORD.findall(apart(text).lower())
+    return WORD.findall(split_unspaced(text).lower())
 
 
 def terms_of(text: str) -> list[str]:
     """Return the words, flags and codes of a text, folded, in order."""
-    return _TERM.findall(apart(text).casefold())
+    return _TERM.findall(split_unspaced(text).casefold())
 
 
 def says_nothing(word: str) -> bool:
