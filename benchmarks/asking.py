@@ -40,7 +40,7 @@ from vault_index import api, client
 from vault_index.api import codec
 from vault_index.ask import respond
 from vault_index.ask.citations import check, words_of
-from vault_index.ask.passages import MAX_CHARS, NAME, SearchResult, Wanted, find
+from vault_index.ask.passages import MAX_CHARS, NAME, SearchRequest, SearchResult, find
 from vault_index.ask.respond import ANSWERED, FAILED, UNKNOWN, Answer
 from vault_index.embed import download
 from vault_index.features import AskTable
@@ -232,10 +232,10 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         for name, best in (("search for passages", False), (list(parts)[1], True)):
             vault.query_vectors = {}  # each question is embedded, as it would be
             began = time.perf_counter()
-            question = api.asking.search(wanted=Wanted(prompt.query, best=best))
+            question = api.asking.search(wanted=SearchRequest(prompt.query, best=best))
             values = question.answer(vault)
             parts[name].append(1000 * (time.perf_counter() - began))
-        result, reader = find(vault, Wanted(prompt.query)), cast(Any, Reader())
+        result, reader = find(vault, SearchRequest(prompt.query)), cast(Any, Reader())
         began = time.perf_counter()
         respond.answer(prompt.query, reader, partial(_same, result), lambda _: None)
         parts["all but the search and the model"].append(1000 * (time.perf_counter() - began))
@@ -252,7 +252,7 @@ def _times(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
     )
 
 
-def _same(result: SearchResult, _: Wanted) -> SearchResult:
+def _same(result: SearchResult, _: SearchRequest) -> SearchResult:
     return result
 
 

@@ -10,7 +10,7 @@ from tests.support.files import lesson_text, write
 from tests.support.indexed import with_words
 from tests.support.places import TESTS
 from vault_index.ask import passages
-from vault_index.ask.passages import SearchResult, Wanted
+from vault_index.ask.passages import SearchRequest, SearchResult
 from vault_index.edit import init
 from vault_index.edit.formats.course import read_course
 from vault_index.index import reconcile
@@ -40,7 +40,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def find(vault: Vault, query: str, **narrowed: Any) -> SearchResult:
-    return passages.find(vault, Wanted(query, **narrowed))
+    return passages.find(vault, SearchRequest(query, **narrowed))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from vault_index.ask import respond
 from vault_index.ask.citations import check
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import JOURNAL, NAME, Passage, SearchResult, Wanted
+from vault_index.ask.passages import JOURNAL, NAME, Passage, SearchRequest, SearchResult
 from vault_index.ask.respond import Answer
 from vault_index.errors import (
     ModelAwayError,
@@ -108,9 +108,9 @@ class Vaultlike:
         self.result = SearchResult(passages or weak)
         self.journal = SearchResult(())
         self.then: list[SearchResult] = []
-        self.searches: list[Wanted] = []
+        self.searches: list[SearchRequest] = []
 
-    def find(self, wanted: Wanted) -> SearchResult:
+    def find(self, wanted: SearchRequest) -> SearchResult:
         """Return the passages."""
         if wanted.kind == JOURNAL:
             return self.journal

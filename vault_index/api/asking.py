@@ -10,7 +10,7 @@ from vault_index import api, llm
 from vault_index.api.question import Caller, command, question
 from vault_index.ask import conversations, passages, respond
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import JOURNAL, MAX_PASSAGES, Passage, SearchResult, Wanted
+from vault_index.ask.passages import JOURNAL, MAX_PASSAGES, Passage, SearchRequest, SearchResult
 from vault_index.ask.respond import FAILED, UNKNOWN, Answer
 from vault_index.check.redact import redact
 from vault_index.errors import SettingsError, VaultError
@@ -68,7 +68,7 @@ def ask(
         )
     name = model or vault.config[AskTable].model
     opened, trouble = _open(vault, name)
-    named = Wanted("", document, lesson, category)
+    named = SearchRequest("", document, lesson, category)
     find = _search_of(vault, caller, named, is_journal_open=journal)
     before, most = conversation.exchanges, vault.config[AskTable].max_searches
     done = respond.answer(asked, opened, find, caller.event, before, most)
@@ -96,14 +96,14 @@ def _checked(query: str) -> str:
 
 
 def _search_of(
-    vault: Vault, caller: Caller, named: Wanted, *, is_journal_open: bool
+    vault: Vault, caller: Caller, named: SearchRequest, *, is_journal_open: bool
 ) -> respond.Find:
     """Return the search of a question: the caller asks the watcher, in the place the user named."""
     number = named.lesson_number
     if number is not None and not named.document:
         raise VaultError(f"lesson {number} of no document", "name the document, too")
 
-    def find(wanted: Wanted) -> SearchResult:
+    def find(wanted: SearchRequest) -> SearchResult:
         narrowed = replace(
             wanted,
             document=named.document or wanted.document,
@@ -126,7 +126,7 @@ def _search_of(
 
 
 @question
-def search(vault: Vault, wanted: Wanted) -> SearchResult:
+def search(vault: Vault, wanted: SearchRequest) -> SearchResult:
     """Find the passages for a question: see `ask.passages.find`."""
     return passages.find(vault, wanted)
 
@@ -138,7 +138,9 @@ def _open(vault: Vault, name: str) -> tuple[Model | None, SettingsError | None]:
         return None, error
 
 
-def _in_journal(vault: Vault, caller: Caller, wanted: Wanted, *, is_open: bool) -> SearchResult:
+def _in_journal(
+    vault: Vault, caller: Caller, wanted: SearchRequest, *, is_open: bool
+) -> SearchResult:
     """Search the journal, if it is on and open to the caller: all of it where the days have nothing."""
     if not is_open:
         return SearchResult((), notes=(CLOSED_JOURNAL,))

@@ -48,7 +48,7 @@ CANDIDATES = 12  # hits of which the trusted ones become passages
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     """A search for a question; names of places may be misspelt or in part.
 
     `seen` are passages that the asker has already, each as lesson, begin and end: the search reads on
@@ -115,7 +115,7 @@ class _SearchScope:
     notes: tuple[str, ...] = ()
 
 
-def find(vault: Vault, wanted: Wanted) -> SearchResult:
+def find(vault: Vault, wanted: SearchRequest) -> SearchResult:
     """Search the lessons for a question.
 
     An unknown name narrows nothing, and a note says so. The vaults above are searched, too, unless a
@@ -141,11 +141,11 @@ def find(vault: Vault, wanted: Wanted) -> SearchResult:
     return replace(here, passages=(*strong, *weak))
 
 
-def _room_for_weak(strong: Sequence[Passage], wanted: Wanted) -> int:
+def _room_for_weak(strong: Sequence[Passage], wanted: SearchRequest) -> int:
     return 0 if wanted.best and strong else min(MAX_WEAK, MAX_PASSAGES - len(strong))
 
 
-def _find(vault: Vault, wanted: Wanted) -> SearchResult:
+def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
     place = _place(vault, wanted)
     asked = Query(
         f"{wanted.query} {place.extra}".strip(),
@@ -188,7 +188,7 @@ def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
 # places
 
 
-def _place(vault: Vault, wanted: Wanted) -> _SearchScope:
+def _place(vault: Vault, wanted: SearchRequest) -> _SearchScope:
     """Return where a question is to be searched, and notes on the names that nothing has."""
     notes, number = list[str](), wanted.lesson_number
     within = _named(vault, wanted.document, notes)
@@ -236,7 +236,7 @@ def _category(vault: Vault, name: str, notes: list[str]) -> str:
 # passages
 
 
-def _passages(vault: Vault, wanted: Wanted, hits: Sequence[Hit], most: int) -> list[Passage]:
+def _passages(vault: Vault, wanted: SearchRequest, hits: Sequence[Hit], most: int) -> list[Passage]:
     """Return the passages of hits that are not seen yet, with the outlines of long lessons."""
     where = filters.wholes_of([hit.lesson_id for hit in hits])
     rows = vault.open_index().store.rows(("lesson_id", "text"), where)
@@ -471,7 +471,7 @@ SEARCH = Tool(
 )
 
 
-def wanted(call: ToolCall) -> Wanted | str:
+def wanted(call: ToolCall) -> SearchRequest | str:
     """Return the search that a call asks for; what is wrong with the call, for the model, if it is."""
     if call.name != NAME:
         return f"There is no tool {visible_line(call.name)[:60]!r}. The only tool is {NAME}."
@@ -486,7 +486,7 @@ def wanted(call: ToolCall) -> Wanted | str:
     names: dict[str, Any] = {
         key: name.strip()[:MAX_NAME_CHARS] for key, name in named.items() if isinstance(name, str)
     }
-    return Wanted(
+    return SearchRequest(
         text.strip()[:MAX_QUERY_CHARS],
         lesson_number=int(number[1]) if number else None,
         kind=JOURNAL if values.get("kind") == JOURNAL else LESSONS,

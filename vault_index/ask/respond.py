@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vault_index.ask import passages
 from vault_index.ask.citations import check
 from vault_index.ask.conversations import Exchange, turns
-from vault_index.ask.passages import JOURNAL, Passage, SearchResult, Wanted
+from vault_index.ask.passages import JOURNAL, Passage, SearchRequest, SearchResult
 from vault_index.errors import ModelCallError, ModelRefusedError, ModelToolsError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.llm.backend import ASSISTANT, TOOL, ModelQuestion, Reply, Turn, is_refusal
@@ -68,7 +68,7 @@ class Answer:
     hint: str = ""  # what to do about it, or how to get a written answer
 
 
-Find = Callable[[Wanted], SearchResult]
+Find = Callable[[SearchRequest], SearchResult]
 Event = Callable[[Mapping[str, Any]], None]
 
 
@@ -124,7 +124,7 @@ def _without_model(course: _Course, find: Find) -> Answer:
         course.show("This is no question to the vault.")
         return _answer(course, UNKNOWN, hint=NO_MODEL)
     if course.search is None:
-        _search(course, find, Wanted(course.query, best=True))
+        _search(course, find, SearchRequest(course.query, best=True))
     course.passages = course.passages[:MAX_SHOWN]
     _look_in_journal(course, find)
     room = SHOWN_CHARS // max(1, len(course.passages))
@@ -137,7 +137,7 @@ def _without_model(course: _Course, find: Find) -> Answer:
 
 def _look_in_journal(course: _Course, find: Find) -> None:
     """Add the first record of the journal, or put some in the place of passages that are weak."""
-    wanted = Wanted(course.query, kind=JOURNAL)
+    wanted = SearchRequest(course.query, kind=JOURNAL)
     found = find(wanted).passages
     if found and all(each.is_weak for each in course.passages):
         course.passages, most = (), MAX_SHOWN
@@ -215,7 +215,7 @@ def _searched_first(
         text = course.query
         if before and len(text.split()) < SHORT_WORDS:  # "and on production?"
             text = f"{before[-1].question[: passages.MAX_QUERY_CHARS]} {text}"
-        result = _search(course, find, Wanted(text))
+        result = _search(course, find, SearchRequest(text))
         if not course.passages:
             course.show(_unknown(course))
             return _answer(course, UNKNOWN)
@@ -225,7 +225,7 @@ def _searched_first(
     return _written(course)
 
 
-def _search(course: _Course, find: Find, wanted: Wanted) -> str:
+def _search(course: _Course, find: Find, wanted: SearchRequest) -> str:
     """Search, and return what the model reads of it. Numbers go on from an earlier search."""
     result = find(wanted)
     seen = {(each.id, each.text) for each in course.passages}
@@ -278,7 +278,7 @@ def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
     """Return what the model wrote before it failed; if nothing, the answer without a model."""
     try:
         if course.shown and course.search is None and not _is_chatter(course.query):
-            _search(course, find, Wanted(course.query))
+            _search(course, find, SearchRequest(course.query))
         done = _answer(course, FAILED) if course.shown else _without_model(course, find)
     except VaultError as other:  # the model's trouble is the one to report
         error = ModelCallError(f"{error.message}; {other.message}", error.hint)
