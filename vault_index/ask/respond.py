@@ -184,7 +184,7 @@ def _deciding(
             return _written(course)
         results: list[Turn] = []
         for call in reply.calls:
-            wanted = passages.wanted(call)
+            wanted = passages.parse_call(call)
             if isinstance(wanted, str):
                 text = wanted
             elif searches == max_searches:
