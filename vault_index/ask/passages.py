@@ -494,7 +494,7 @@ def parse_call(call: ToolCall) -> SearchRequest | str:
     )
 
 
-def result(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = ()) -> str:
+def render(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = ()) -> str:
     """Return passages as a model reads them: fenced, numbered, each a quotation under its source.
 
     No text in it can end the fence or speak as somebody: see `text.quote`.

@@ -237,7 +237,7 @@ def _search(course: _Course, find: Find, wanted: SearchRequest) -> str:
     course.search = Search(wanted.query, wanted.kind, wanted.category, result.place)
     course.event({"event": "search", "search": asdict(course.search)})
     course.event({"event": "passages", "passages": course.passages})
-    return passages.result(new, result.place, result.notes)
+    return passages.render(new, result.place, result.notes)
 
 
 def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None:
