@@ -157,7 +157,7 @@ def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
         weighted=True,
     )
     lesson = place.lesson
-    hits, near = (_lesson(vault, asked, lesson), []) if lesson else _divided(vault, asked)
+    hits, near = (_lesson(vault, asked, lesson), []) if lesson else _split_at_floor(vault, asked)
     made = _passages(vault, wanted, allowed.only_trusted(vault, hits), MAX_PASSAGES)
     room = _room_for_weak(made, wanted)
     weak = _passages(vault, wanted, allowed.only_trusted(vault, near), room) if room else []
@@ -168,7 +168,7 @@ def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
     return SearchResult(tuple(made), place.title, place.notes)
 
 
-def _divided(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
+def _split_at_floor(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
     results = query.run(vault, asked)
     floors = floor.in_force(vault, asked.text, text_only=bool(results.text_only))
     least = floors.line if floors else None
@@ -430,7 +430,7 @@ def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
     if chatter.why_skipped(question):
         return False
     asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
-    hits = allowed.only_trusted(vault, _divided(vault, asked)[0])
+    hits = allowed.only_trusted(vault, _split_at_floor(vault, asked)[0])
     return lesson in [hit.lesson_id for hit in hits[:MAX_PASSAGES]]
 
 
