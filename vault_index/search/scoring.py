@@ -172,7 +172,7 @@ def candidates(
             taken = with_texts(table, taken, query)
         hit_of = Hit.of_lesson if has_pieces else _skill
         own = zip(taken, rows.cosine[places].tolist(), rows.text[places].tolist(), strict=True)
-        told = _told(table, [hit_of(*each) for each in own], places, acting, words)
+        told = _with_taught_prompts(table, [hit_of(*each) for each in own], places, acting, words)
         return _with_prompts(table, told, places, asked)
 
     hits = _nearest_sections(made(order.tolist()))
@@ -255,7 +255,7 @@ def _with_pieces(rows: Evidence, family: Families) -> tuple[Evidence, np.ndarray
     return Evidence(cosine, rows.text, inside), shown
 
 
-def _told(
+def _with_taught_prompts(
     table: Reader, hits: Sequence[Hit], places: Sequence[int], acting: ActingPrompts, words: Exact
 ) -> list[Hit]:
     """Return the hits of lessons at these places with exact words and the taught prompt that acts."""
