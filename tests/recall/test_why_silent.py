@@ -181,7 +181,7 @@ def test_a_figure_is_named_only_where_the_floor_decided(score: float, floor: flo
     shown = [float(each) for each in re.findall(r"([\d.]+)%", said)]
     assert shown == sorted(shown)
     assert len(shown) == len(set(shown))
-    assert hits.nearest(silence.HAD, "Kafka", score, floor) == "(Kafka)"
+    assert hits.nearest(silence.ALREADY_GIVEN, "Kafka", score, floor) == "(Kafka)"
 
 
 @pytest.mark.parametrize(

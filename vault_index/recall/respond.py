@@ -264,7 +264,7 @@ def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> Cont
             break
         why = why or answer.why_silent
         if hit and had.refuses(hit):
-            why, kept_out = silence.HAD, [*kept_out, hit]
+            why, kept_out = silence.ALREADY_GIVEN, [*kept_out, hit]
         if hit and not why:
             hit = select.shown(vault, hit, failed.lines)
             return ContextBlock("", [hit], floor=least, others=kept_out)
@@ -299,7 +299,7 @@ def _at_edit(vault: Vault, event: Event) -> ContextBlock:
     every = above.joined(vault, own, lambda _, other: ContextBlock("", _hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)
     if first is None:
-        return ContextBlock("", silent=silence.HAD if every else silence.NOTHING)
+        return ContextBlock("", silent=silence.ALREADY_GIVEN if every else silence.NOTHING)
     prompt = redact(path)[:MAX_TAUGHT_CHARS]
     return ContextBlock(block.at_edit(first), [first], about=path, said=prompt)
 

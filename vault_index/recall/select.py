@@ -89,7 +89,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Contex
     hits = allowed.only_right(vault, allowed.only_trusted(vault, found.hits))
     wanted = _Budget(config.prompt_lessons, given=given)
     fresh = _first(_fresh(hits, wanted), wanted)
-    silent = "" if fresh else silence.HAD if hits else silence.NOTHING
+    silent = "" if fresh else silence.ALREADY_GIVEN if hits else silence.NOTHING
     injection = ContextBlock("", fresh, floor=found.floor, silent=silent, near=found.near)
     return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers, asked=prompt)
 
@@ -287,13 +287,13 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> C
     if hits:
         steps = {
             "a newer lesson says the same": kept,
-            silence.HAD: fresh,
+            silence.ALREADY_GIVEN: fresh,
             silence.LEFT_OUT: [*may_come, *fresh[some:]],
             f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
         }
         left_out = _left_out(best, silenced, steps)
         return ContextBlock("", hits, floor=least, others=others, left_out=left_out)
-    silent = silence.LEFT_OUT if fresh else silence.HAD if best else kept_out or nothing
+    silent = silence.LEFT_OUT if fresh else silence.ALREADY_GIVEN if best else kept_out or nothing
     if vault.open_index().withheld and not best:
         every = replace(asked, text=next(iter(queries), ""), for_agent=False)
         withheld = _withheld_above_floor(vault, every)

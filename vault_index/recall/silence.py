@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NOTHING = "nothing above the floor"
-HAD = "the session has it already"
+ALREADY_GIVEN = "the session has it already"
 OTHER_LANGUAGE = "no words in common, and the model does not know the language"
 NO_ROOM = "no room for it: raise prompt_tokens"
 TAUGHT_OUT = "it was taught to stay out"
