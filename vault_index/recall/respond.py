@@ -82,7 +82,7 @@ def respond(
             receipt = block.receipt(given)
     try:
         with state.writing(vault.config.home, injections.HOOK_SECONDS):
-            told = _noted(vault, event, told)
+            told = _claim_and_record(vault, event, told)
     except WriteError as error:  # the agent gets it all the same, and perhaps twice
         log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
         told = None if name == injections.ASKED else told
@@ -91,7 +91,7 @@ def respond(
     return _answer(vault, event, told, receipt) if told else None
 
 
-def _noted(vault: Vault, event: Event, told: Reply | None) -> Reply | None:
+def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply | None:
     """Record what an event gets, and return it; None if another hook answers, or another event."""
     name, home, root = event.hook_event_name, vault.config.home, vault.root
     if event.session_id and not injections.claim(home, root, event):
