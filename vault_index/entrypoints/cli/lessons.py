@@ -451,7 +451,7 @@ def last_command(number: int) -> options.Answers:
         text = shorten_line(record.text, PROMPT_CHARS) if record.text else NOT_KEPT
         did = {"error": "failed: ", "file": "edited: "}.get(record.kind, "")
         output.row(f"{place}. ", output.styled(ago(passed), dim=True), f"  {did}{text}")
-        for line in _got(record, place):
+        for line in _outcome_lines(record, place):
             output.say(f"   {line}")
     asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
     if any(record.lessons for record in records) and asking.is_typed() and sys.stdout.isatty():
@@ -475,7 +475,7 @@ def latest(number: int) -> tuple[Injection, ...]:
     return asking.ask(question).records
 
 
-def _got(record: Injection, place: int) -> Iterator[str]:
+def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
     for lesson in record.lessons:
         score = f"{percent_of(lesson.score)}%" if lesson.score else "without a search"
