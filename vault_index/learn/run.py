@@ -265,7 +265,7 @@ def _learn_from_memory(
         return work.answer(status=record.DRY, text=text)
     proposals, left = _propose(work, _context(work), entries, most=len(entries))
     dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
-    return work.answer(status=_made(proposals), proposals=proposals, dropped=dropped)
+    return work.answer(status=_status_of(proposals), proposals=proposals, dropped=dropped)
 
 
 def learn_from(
@@ -359,12 +359,14 @@ def _analyse(work: _Work) -> Learned:
         status = _STATUS.get(type(error), record.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
     proposals, left = _propose(work, _context(work), entries)
-    outcome = _FULL if any(why == record.FULL for _, why in left) else {"status": _made(proposals)}
+    outcome = (
+        _FULL if any(why == record.FULL for _, why in left) else {"status": _status_of(proposals)}
+    )
     dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
     return work.answer(proposals=proposals, dropped=dropped, **outcome)
 
 
-def _made(proposals: Sequence[Made]) -> str:
+def _status_of(proposals: Sequence[Made]) -> str:
     return record.PROPOSED if proposals else record.NOTHING
 
 
@@ -499,7 +501,7 @@ def propose(
     run = replace(
         work.run(record.AGENT),
         at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        status=_made(proposals),
+        status=_status_of(proposals),
         proposals=tuple(each.id for each in proposals),
         dropped=dict(Counter(why for _, why in left)),
     )
