@@ -43,7 +43,7 @@ VAULT_KEYS = frozenset(
     | {"search.weights", "search.hits", "search.min_similarity"}
     | {f"{each.table}.{name}" for each in FEATURES for name in each.shared.split()}
 )
-_GONE = frozenset({"measure", "trusted_keys"})  # a file that has one gets a warning
+_REMOVED = frozenset({"measure", "trusted_keys"})  # a file that has one gets a warning
 _ENVIRONMENT = {
     "LESSONS_EMBEDDER": "embedder",
     "LESSONS_OLLAMA_MODEL": "ollama_model",
@@ -73,7 +73,7 @@ class UnknownKey:
 
     @property
     def is_gone(self) -> bool:
-        return self.key in _GONE
+        return self.key in _REMOVED
 
     def __str__(self) -> str:
         return f"{self.file}: ignored: {self.reason}"
@@ -271,7 +271,7 @@ def _known(
     values: Mapping[str, Any], file: str, names: Set[str]
 ) -> tuple[dict[str, Any], list[UnknownKey]]:
     """Return the settings of these names in a file, and its keys that need an edit."""
-    underlined = {name.replace(".", "_"): name for name in (*SETTINGS, *_GONE)}
+    underlined = {name.replace(".", "_"): name for name in (*SETTINGS, *_REMOVED)}
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if key in _TABLES and isinstance(value, Mapping):
@@ -302,7 +302,7 @@ def _without_addresses(values: dict[str, Any], file: str) -> Iterator[UnknownKey
 
 def unknown_key(key: str, names: Set[str]) -> str:
     """Return what to say of a key that is no setting, with the name that is most like it."""
-    if key in _GONE:
+    if key in _REMOVED:
         return f"the setting {key!r} is gone: remove it"
     near = nearest(key, names)
     return f"unknown setting {_brief(key)}" + (f": did you mean {near!r}?" if near else "")
