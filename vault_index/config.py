@@ -150,7 +150,7 @@ class Config:
         """Whether the embedder is the built-in one, alone or with the one for other languages."""
         return self.embedder.startswith("minilm")
 
-    def having(self, *tables: object) -> Config:
+    def with_tables(self, *tables: object) -> Config:
         return replace(self, tables={**self.tables, **{type(each): each for each in tables}})
 
     def warnings(self) -> list[str]:
