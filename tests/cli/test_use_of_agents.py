@@ -43,7 +43,7 @@ def test_status_counts_searches_and_reads_beside_what_came(team: Vault) -> None:
 
 def test_a_week_before_is_beside_it(team: Vault) -> None:
     for days, event in ((1, injections.READ), (8, injections.SEARCH), (9, injections.PROMPT)):
-        at = injections.moment(time.time() - 86_400 * days)
+        at = injections.iso_time(time.time() - 86_400 * days)
         given_to(team, ("conventions/dates",), event=event, time=at)
     said = "in 7 days: 0 searches and 1 read of their own, lessons came 0 times"
     assert use_of(team) == f"{said}; in the 7 before: 1, 0 and 1"

@@ -110,7 +110,7 @@ def test_a_failure_of_that_time_is_no_failure_of_today(
 ) -> None:
     home, journal = vault.config.home, Journal(vault.config)
     about = {"event": "Stop", "message": "no answer", "cwd": str(vault.root)}
-    write(home / log.HOOK_LOG, json.dumps({"time": injections.moment(ahead), **about}) + "\n")
+    write(home / log.HOOK_LOG, json.dumps({"time": injections.iso_time(ahead), **about}) + "\n")
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ahead))
     write(journal.folder / spool.FOLDER / start.LOG, f"{stamp} the disk is full\n")
     for now, seen in ((ahead, 1), (ahead - 8 * DAY, 0)):

@@ -179,7 +179,7 @@ _REPLIED = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
 
 def record(home: Path, root: Path, new: Delivery) -> None:
     """Note a search for an agent. Raises WriteError."""
-    at = new.time or moment(time.time())
+    at = new.time or iso_time(time.time())
     new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
     values = [getattr(new, name) for name in _COLUMNS.split(", ")]
     vault = state.vault_of(root)
@@ -325,7 +325,7 @@ def records(
     Those from before the clock was put back, which are of a time to come, are the last.
     """
     where, values = chosen.where(root)
-    values += [moment(time.time() + 1), limit, offset]
+    values += [iso_time(time.time() + 1), limit, offset]
     query = (
         f"SELECT id, CASE WHEN {_REPLIED} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
         f" FROM injection i WHERE {where} ORDER BY time > ?, time DESC, id DESC LIMIT ? OFFSET ?"
@@ -418,7 +418,7 @@ def weeks(home: Path, root: Path) -> tuple[Week, ...]:
     sums = ", ".join(f"count(*) FILTER (WHERE {each})" for each in counted)
     query = f"SELECT {sums} FROM injection i WHERE vault = ? AND time >= ? AND time < ?"
     now = time.time() + 1
-    ends = [moment(now - 7 * 86_400 * number) for number in range(WEEKS + 1)]
+    ends = [iso_time(now - 7 * 86_400 * number) for number in range(WEEKS + 1)]
     with state.reading(home) as db:
         return tuple(
             Week(since, *db.execute(query, [state.vault_of(root), since, until]).fetchone())
@@ -426,7 +426,7 @@ def weeks(home: Path, root: Path) -> tuple[Week, ...]:
         )
 
 
-def moment(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
     """Return a time (seconds since 1970) as a record has it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
@@ -451,7 +451,7 @@ def summary(home: Path, root: Path, ids: Sequence[str]) -> Summary:
         f" WHERE g.vault = ? AND {_LESSONS} AND time <= ?"
         " GROUP BY lesson ORDER BY last DESC, lesson DESC LIMIT ?"
     )
-    now = moment(time.time() + 1)
+    now = iso_time(time.time() + 1)
     with state.reading(home) as db:
         lately = db.execute(last, [state.vault_of(root), now, SHOWN]).fetchall()
     never = [id for id in ids if id not in used]
@@ -563,13 +563,13 @@ def complaints_of(root: Path, home: Path, within: float | None = None) -> list[d
             continue
         except OSError as error:
             message = unreadable(home / name, error).message
-            found.append({"time": moment(time.time()), "event": "", "message": message})
+            found.append({"time": iso_time(time.time()), "event": "", "message": message})
             continue
         entries = filter(None, map(_entry, lines.split("\n")))
         found += [each for each in entries if _is_about(each, root)]
     if within is None:
         return found
-    first, last = (moment(time.time() + seconds) for seconds in (-within, within))
+    first, last = (iso_time(time.time() + seconds) for seconds in (-within, within))
     return [each for each in found if first <= each["time"] <= last]
 
 
