@@ -17,7 +17,7 @@ from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import documents, query
 from vault_index.search.hit import Query
-from vault_index.store import filters, moments
+from vault_index.store import filters, times
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault, open_vault
 
@@ -87,15 +87,15 @@ def test_the_last_commit_counts_as_a_change(team: Vault) -> None:
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "30", "d", "9999-12-31", "-3d"])
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(VaultError, match="no date"):
-        moments.until(text)
+        times.until(text)
 
 
 def test_a_day_is_searched_to_its_end() -> None:
-    assert moments.since("2026-03-31") == "2026-03-31T00:00:00+00:00"
-    assert moments.until("2026-03-31") == "2026-04-01T00:00:00+00:00"
-    assert moments.until("2026-03-31T10:00") == "2026-03-31T10:00:00+00:00"
-    assert moments.until("2026-03-31T10:00+02:00") == "2026-03-31T08:00:00+00:00"
-    since = moments.since("2w")
+    assert times.since("2026-03-31") == "2026-03-31T00:00:00+00:00"
+    assert times.until("2026-03-31") == "2026-04-01T00:00:00+00:00"
+    assert times.until("2026-03-31T10:00") == "2026-03-31T10:00:00+00:00"
+    assert times.until("2026-03-31T10:00+02:00") == "2026-03-31T08:00:00+00:00"
+    since = times.since("2w")
     assert codec.from_json(filters.Filter, {"since": since}).since == datetime.fromisoformat(since)
 
 

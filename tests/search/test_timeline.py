@@ -15,7 +15,7 @@ from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
 from vault_index.search.journal import around
-from vault_index.store import moments
+from vault_index.store import times
 
 ONE = "11111111-0000-4000-8000-000000000000"
 TWO = "22222222-0000-4000-8000-000000000000"
@@ -96,14 +96,14 @@ def test_a_depth_beyond_fifty_and_an_anchor_of_nothing_are_refused(journal: Jour
     ],
 )
 def test_moments(text: str, expected: datetime | None) -> None:
-    span = moments.span_of(text, datetime(2026, 11, 22, 12, tzinfo=UTC))
+    span = times.span_of(text, datetime(2026, 11, 22, 12, tzinfo=UTC))
     assert (span[0] if span else None) == expected
 
 
 @given(st.text())
 def test_no_text_breaks_a_moment(text: str) -> None:
-    moments.span_of(text, datetime.now(UTC))
-    moments.is_time(text)
+    times.span_of(text, datetime.now(UTC))
+    times.is_time(text)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_no_text_breaks_a_moment(text: str) -> None:
 )
 def test_a_day_or_a_week_is_known_by_its_words(text: str, begins: int, ends: int) -> None:
     now = datetime(2026, 11, 22, 12).astimezone()  # of the clock on the wall
-    span = moments.span_of(text, now)
+    span = times.span_of(text, now)
     assert span is not None
     assert [moment.astimezone().day for moment in span] == [begins, ends]
     assert {moment.astimezone().hour for moment in span} == {0}
@@ -133,4 +133,4 @@ def test_words_of_a_time_that_nobody_understands_are_an_error_everywhere(
     with pytest.raises(VaultError, match=f"no date '{text}'"):
         around(journal, text)
     with pytest.raises(VaultError, match=f"no date '{text}'"):
-        moments.since(text)
+        times.since(text)

@@ -13,7 +13,7 @@ from tests.embed.ollama_server import OllamaServer
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.serving import Answering, answering
-from vault_index.store import moments
+from vault_index.store import times
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_health_says_since_when_the_model_is_away(make_vault: MakeVault, own_wor
             assert (first["status"], first["model"]) == ("degraded", "none")
             assert first["reason"]
             assert sent(server, "GET", "/api/health")["since"] == first["since"]
-            since = moments.local(first["since"])
+            since = times.local(first["since"])
             page = server.ask("GET", "/page/vault/overview", token=False).text
             assert "Degraded since" in page
             assert f'title="{since}' in page

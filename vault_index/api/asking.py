@@ -18,7 +18,7 @@ from vault_index.features import AskTable
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text import blocks
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _in_journal(
         return SearchResult((), notes=(NO_JOURNAL,))
     notes: list[str] = []
     try:
-        window = moments.window(wanted.since or None, wanted.until)
+        window = times.window(wanted.since or None, wanted.until)
         about: dict[str, Any] = {"text": wanted.query, "k": MAX_PASSAGES, "project": wanted.project}
         answered = caller.ask(api.journal.search(**about, **window))
         if not answered.hits:

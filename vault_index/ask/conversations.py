@@ -22,7 +22,7 @@ from vault_index.check.redact import redact
 from vault_index.features import AskTable, JournalTable
 from vault_index.lesson.file import hash_of
 from vault_index.llm.backend import ASSISTANT, USER, Turn
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text.words import count
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _expire(db: sqlite3.Connection, vault: Vault) -> str:
     yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     last = "SELECT max(at) FROM conversation WHERE at < ?"
     (at,) = db.execute(last, [yesterday]).fetchone()
-    oldest = moments.days_before(days, datetime.fromisoformat(at)) if at else None
+    oldest = times.days_before(days, datetime.fromisoformat(at)) if at else None
     if oldest is None:
         return ""
     old = db.execute("DELETE FROM conversation WHERE at < ?", [oldest.isoformat()]).rowcount

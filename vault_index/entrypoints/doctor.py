@@ -27,7 +27,7 @@ from vault_index.recall.silence import OTHER_LANGUAGE
 from vault_index.search import entries, floor
 from vault_index.share import git_hooks
 from vault_index.state import notes
-from vault_index.store import injections, manifest, moments, ownership
+from vault_index.store import injections, manifest, ownership, times
 from vault_index.store.manifest import FileEntry
 from vault_index.text.words import count
 from vault_index.vault import OTHER_ENDINGS, Vault, open_vault
@@ -226,7 +226,7 @@ def _model(vault: Vault) -> Iterator[Trouble]:
 
 
 def _degraded(vault: Vault, missing: str) -> str:
-    since = moments.local(status.degraded(vault, is_now=True))
+    since = times.local(status.degraded(vault, is_now=True))
     return f"degraded since {since}: {missing}"
 
 

@@ -14,7 +14,7 @@ from vault_index.hotpath import chatter
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text import blocks, quote
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _summaries(sessions: list[Session], branch: str) -> Iterator[str]:
 def _summary(session: Session, record: Record) -> str:
     """Return a summary as a quotation under a line with its date, branch and id."""
     where = f", {quote.defused_line(session.branch)}" if session.branch else ""
-    lines = [f"- {moments.local(session.ended or session.began)[:16]}{where}, {record.id}"]
+    lines = [f"- {times.local(session.ended or session.began)[:16]}{where}, {record.id}"]
     room = SUMMARY_CHARS
     for name in _SHOWN:
         value = record.fields.get(name, "")
@@ -122,4 +122,4 @@ def _index(sessions: list[Session], said: str) -> Iterator[str]:
             continue
         seen.add(line)
         kind = record.type or record.kind
-        yield f"- {record.id} {moments.local(at)[:16]} [{kind}] {line}".rstrip()
+        yield f"- {record.id} {times.local(at)[:16]} [{kind}] {line}".rstrip()

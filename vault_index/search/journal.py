@@ -21,7 +21,7 @@ from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.search.hit import OF_JOURNAL, Query, below
 from vault_index.search.query import query_vector, searched
 from vault_index.search.scoring import Evidence, gather
-from vault_index.store import filters, moments
+from vault_index.store import filters, times
 from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def around(
         raise VaultError(message, f"use at most {DEEPEST}")
     table = open_index(journal).store
     is_id = anchor.strip().isdigit()  # and no date without its marks
-    span = None if is_id else moments.span_of(anchor, now or datetime.now(UTC))
+    span = None if is_id else times.span_of(anchor, now or datetime.now(UTC))
     moment = span[0] if span else None
     anchored = -1
     if moment is None:
@@ -234,8 +234,8 @@ def _place_of(
             where = filters.firsts_of(project=named_in, **{kind: anchor})
             if named := table.by_time(where)[:1].tolist():
                 return named[0], str(table.take(named)[0]["project"]) if anywhere else project
-    if moments.is_time(anchor):
-        raise VaultError(f"no date {anchor!r}", moments.HINT)
+    if times.is_time(anchor):
+        raise VaultError(f"no date {anchor!r}", times.HINT)
     if _RECORD.fullmatch(anchor) or _LIKE_SESSION.fullmatch(anchor):
         within = f" of {named_in}" if named_in else ""
         raise VaultError(f"no record or session {anchor!r} in the journal{within}", _NO_ID)

@@ -17,7 +17,7 @@ from vault_index.entrypoints.words import excerpt, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
 from vault_index.search.hit import parts_of
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text.words import count
 
 # What several commands of the journal share: projects and times.
@@ -103,7 +103,7 @@ def search_command(
     """
     if not query and not (only["file"] or only["concept"] or only["type"]):
         raise click.UsageError("name what to search for, or a --file, --concept or --type")
-    only |= {"text": " ".join(query), **moments.window(since, until)}
+    only |= {"text": " ".join(query), **times.window(since, until)}
     answer = asking.ask(api.journal.search(**only))
     hits = [hit.as_json(explain=explain) for hit in answer.hits]
     yield {"hits": hits, "older": answer.older, "text_only": answer.text_only}
@@ -151,7 +151,7 @@ def timeline_command(anchor: tuple[str, ...], form: str, **around: Any) -> optio
             _print_record(record)
             output.say()
             continue
-        line = f"{moments.local(record.at)}  {record.id:<16} {journal.heading(record)}"
+        line = f"{times.local(record.at)}  {record.id:<16} {journal.heading(record)}"
         is_anchor = record.id == answer.anchor
         output.row(output.styled(f"> {line}", bold=True) if is_anchor else f"  {line}")
 
@@ -183,7 +183,7 @@ def show_command(name: str) -> options.Answers:
 @until
 def sessions_command(since: str | None, until: str | None, **only: Any) -> options.Answers:
     """List sessions, the latest first."""
-    only |= moments.window("all" if since is None else since, until)
+    only |= times.window("all" if since is None else since, until)
     sessions = asking.ask(api.journal.sessions(**only))
     yield sessions
     for session in sessions:
@@ -221,7 +221,7 @@ def import_command(since: str, project: str | None, dry_run: bool) -> options.An
     Reads the transcripts of Claude Code and Codex CLI, changes none, and keeps what it took in under
     ~/.lessons, without the secrets that we recognise. Stop it and run it again as you like.
     """
-    values = {"since": moments.window(since)["since"], "dry_run": dry_run}
+    values = {"since": times.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)
     try:
         done = asking.ask(api.journal.import_transcripts(**values))
@@ -263,7 +263,7 @@ def status_command() -> options.Answers:
 @options.command("forget", "lessons journal forget --session 3f2a91c0", of=command)
 @click.option("--session", default="", help="A session, by its id or the beginning of it.")
 @click.option("--project", default="", help="All sessions of a project.")
-@options.date("--before", moments.since, "What ended before: 90d, 2026-03-31.")
+@options.date("--before", times.since, "What ended before: 90d, 2026-03-31.")
 @options.text("--matching", "TEXT", "The records with this text.")
 @options.yes
 def forget_command(yes: bool, **values: str) -> options.Answers:
@@ -271,7 +271,7 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
 
     With several options, what all of them name. The agent's own transcripts stay: they are its.
     """
-    named = {**values, "before": moments.local(values["before"])}
+    named = {**values, "before": times.local(values["before"])}
     chosen = ", ".join(f"{name} {value}" for name, value in named.items() if value.strip())
     if not chosen:
         message = "name a --session, a --project, a time --before or a text --matching"
@@ -322,7 +322,7 @@ def _print_record(record: KeptRecord) -> None:
 
 def _print_session(session: ListedSession) -> None:
     output.row(
-        output.styled(moments.local(session.began), dim=True),
+        output.styled(times.local(session.began), dim=True),
         f"  {session.short}  {journal.where(session)}  ",
         output.styled(session.title or "(no prompt)", bold=True),
         f"  {journal.session_about(session)}",

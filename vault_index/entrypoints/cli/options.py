@@ -12,7 +12,7 @@ import click
 
 from vault_index.entrypoints.cli import completion, output
 from vault_index.errors import VaultError
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text.words import nearest
 
 Decorator = Callable[[Any], Any]
@@ -152,7 +152,7 @@ def date(name: str, read: Callable[[str], str], about: str) -> Decorator:
     )
 
 
-since_changed = date("--since", moments.since, "Only new or changed since: 2026-03-31, or 30d, 8w.")
+since_changed = date("--since", times.since, "Only new or changed since: 2026-03-31, or 30d, 8w.")
 
 
 lesson_number = click.option(

@@ -13,7 +13,7 @@ from vault_index import api
 from vault_index.api import codec
 from vault_index.entrypoints.cli import asking, options, output
 from vault_index.errors import NoVaultError
-from vault_index.store import moments
+from vault_index.store import times
 
 if TYPE_CHECKING:
     from vault_index.errors import VaultError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.tags("Only with this tag; repeatable: any of them.")
 @options.lesson_type("Only of this type: ")
 @options.since_changed
-@options.date("--until", moments.until, "Only as old as that, or older.")
+@options.date("--until", times.until, "Only as old as that, or older.")
 @options.percent("--min-score", "Leave out what scores less: 35, or 35%.")
 @options.flag("--explain", "Show each term of the scores, and what was left out.")
 @click.option("--in", "within", metavar="NAME", help="Only in this document or category, by name.")

@@ -19,7 +19,7 @@ from vault_index.entrypoints.mcp.tools import (
     add_tool,
 )
 from vault_index.hotpath import spool
-from vault_index.store import moments
+from vault_index.store import times
 
 JOURNAL_TOOL, TIMELINE = "search_journal", "get_context_timeline"
 # names by which agents may know a search of the journal: what each narrows it to
@@ -73,7 +73,7 @@ class JournalTools:
         values: dict[str, Any] = {
             "text": query[:MAX_QUERY_CHARS], "k": start + limit + 1,
             "kinds": [kind] if kind else [], "type": type, "concept": concept, "file": file,
-            **moments.window(since or None), **self._agent.where(project),
+            **times.window(since or None), **self._agent.where(project),
         }  # fmt: skip
         answer = self._agent.ask_journal(api.journal.search(**values))
         return texts.journal_hits(answer, start, limit)

@@ -16,7 +16,7 @@ from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
 from vault_index.search.hit import Hit, HitList
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text import quote
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _hit(hit: JournalHit, room: int) -> str:
 
 
 def _heading(record: JournalHit) -> str:
-    when, kind = line(moments.local(record.at))[:16], line(journal.kind(record))
+    when, kind = line(times.local(record.at))[:16], line(journal.kind(record))
     return f"{line(record.id)} {when} [{kind}] {line(record.title)[:160]}"
 
 

@@ -30,9 +30,9 @@ from vault_index.journal.record import (
     KeptRecord,
     ListedSession,
 )
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.store.injections import key_of
-from vault_index.store.moments import lasted
+from vault_index.store.times import lasted
 
 PREFIX = "/api/journal"
 PATHS = frozenset({"folder", "transcript", "path", "uuids"})
@@ -118,7 +118,7 @@ def sessions(
 ) -> Any:
     """List the sessions, the latest first."""
     with client.refusing(422):
-        window = moments.window(since or None, until)
+        window = times.window(since or None, until)
     question = api.journal.sessions(project=project, limit=limit, **window)
     return {"sessions": client.shown_values(client.ask(question, status=422), exclude=PATHS)}
 
@@ -127,7 +127,7 @@ def _search(
     client: VaultClient, query: str, kinds: list[Kind], limit: int, narrowed: Mapping[str, str]
 ) -> JournalHits:
     with client.refusing(422):
-        window = moments.window(narrowed["since"] or None, narrowed["until"])
+        window = times.window(narrowed["since"] or None, narrowed["until"])
     values: dict[str, Any] = {**narrowed, **window}
     return client.ask(api.journal.search(text=query, kinds=kinds, k=limit, **values), status=422)
 
@@ -183,7 +183,7 @@ def day_page(client: Client, day: Day = "", project: Word = "") -> HTMLResponse:
         "journal_day.html",
         is_off=False,
         day=day,
-        name=moments.day_named(day),
+        name=times.day_named(day),
         before=max((each for each in counts if each < day), default=""),
         after=min((each for each in counts if each > day), default=""),
         project=project,

@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.features import FEATURES
 from vault_index.search.hit import percent_of
-from vault_index.store import moments
+from vault_index.store import times
 from vault_index.text.quote import visible
 from vault_index.text.words import ago, count
 
@@ -134,7 +134,7 @@ def _ago(at: str | datetime | None) -> Markup:
     seconds = (datetime.now(UTC) - moment.astimezone()).total_seconds()
     recent = ago(seconds) if seconds >= SECONDS else "just now"
     text = recent if seconds < LONG_AGO else f"{moment.day} {moment:%b %Y}"
-    exact = moments.local(at, moments.TO_SECONDS)
+    exact = times.local(at, times.TO_SECONDS)
     return Markup('<time datetime="{}" title="{}">{}</time>').format(at, exact, text)
 
 

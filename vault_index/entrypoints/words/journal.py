@@ -12,7 +12,7 @@ from vault_index.journal.record import (
     KeptRecord,
     ListedSession,
 )
-from vault_index.store.moments import lasted, local
+from vault_index.store.times import lasted, local
 from vault_index.text.words import count
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import features
 from vault_index.search.hit import percent_of
-from vault_index.store import moments
 from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _used(injected: Summary) -> Iterator[str]:
     for lesson_id, times in injected.most_used[:3]:
         yield f"{times:>8}x  {lesson_id}"
     if injected.last_used:
-        lately = (f"{id} ({moments.local(at)[:10]})" for id, at in injected.last_used[:3])
+        lately = (f"{id} ({times.local(at)[:10]})" for id, at in injected.last_used[:3])
         yield f"lately     {', '.join(lately)}"
     if injected.never_used:
         some = ", ".join(injected.some_never_used[:3])
