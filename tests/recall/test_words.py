@@ -17,7 +17,7 @@ from tests.support.terminals import at_terminal
 from vault_index import api, client
 from vault_index.api.injection import Rated
 from vault_index.index import reconcile
-from vault_index.recall import respond, words
+from vault_index.recall import ratings, respond
 from vault_index.recall.anchors import Reason
 from vault_index.store.injections import Event
 from vault_index.vault import Vault
@@ -58,7 +58,7 @@ EVENTS: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-def say(vault: Vault, word: str, by: str = words.PERSON, name: str = "dates") -> Rated:
+def say(vault: Vault, word: str, by: str = ratings.PERSON, name: str = "dates") -> Rated:
     command = api.injection.useful(name=name, word=word, why="we moved", by=by)
     return client.ask(vault.root, command)
 
@@ -76,7 +76,7 @@ def test_what_a_person_calls_wrong_comes_nowhere_until_somebody_looked(team: Vau
     assert reason.why.startswith("a person called it wrong on ")
     assert reason.why.endswith(": we moved; hooks leave it out")
     assert reason.do == "lessons useful dates yes"
-    say(team, "yes", by=words.AGENT)
+    say(team, "yes", by=ratings.AGENT)
     assert not told(team)  # an agent does not speak over a person
     assert not say(team, "yes").is_left_out
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4
@@ -96,7 +96,7 @@ def test_a_lesson_called_wrong_comes_back_when_its_text_changes(team: Vault) -> 
 
 
 def test_an_agents_word_only_asks_for_a_look(team: Vault) -> None:
-    assert not say(team, "wrong", by=words.AGENT).is_left_out
+    assert not say(team, "wrong", by=ratings.AGENT).is_left_out
     assert [told(team, name, **event) for name, event in EVENTS] == [True] * 4
     (reason,) = listed(team)
     assert reason.why.startswith("an agent called it wrong on ")

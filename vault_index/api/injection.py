@@ -147,7 +147,7 @@ class _Details:
     """More about some records: titles, texts of prompts."""
 
     def __init__(self, vault: Vault, some: Sequence[Delivery]) -> None:
-        from vault_index.recall import words
+        from vault_index.recall import ratings
 
         self._marks = injections.marks(vault.config.home, vault.root)
         given_ids = {given.lesson for each in some for given in each.given if given.form != SKILL}
@@ -162,7 +162,7 @@ class _Details:
                 row["lesson_id"]: row["lesson_id" if row["withheld"] else "title"] for row in rows
             }
         self._texts = _Texts(vault)
-        self._words = words.last_of(vault)
+        self._words = ratings.last_of(vault)
 
     def of(self, record: Delivery) -> Injection:
         """Return a record with all that is known of it."""
@@ -353,17 +353,17 @@ def useful(
     vault: Vault, caller: Caller, name: str, word: str, why: str = "", by: str = "person"
 ) -> Rated:
     """Note whether a lesson was useful: `word` is yes, no or wrong, `by` is person or agent."""
-    from vault_index.recall import words
+    from vault_index.recall import ratings
     from vault_index.search import above
 
-    if word not in words.WORDS or by not in words.SPEAKERS:
+    if word not in ratings.WORDS or by not in ratings.SPEAKERS:
         raise VaultError(f"no word {word!r:.40}", "choose yes, no or wrong")
     entry = caller.ask(api.lesson.show(name=name))
     elsewhere = above.named(vault, entry.id)
     other, id = elsewhere[1:] if elsewhere else (vault, entry.id)
     caller.index(other)
-    words.say(other, id, word, by, " ".join(why.split())[:MAX_WHY_CHARS])
-    wrong = words.wrong(other, [id]).get(id)
+    ratings.say(other, id, word, by, " ".join(why.split())[:MAX_WHY_CHARS])
+    wrong = ratings.wrong(other, [id]).get(id)
     return Rated(entry.id, entry.title, word, by, bool(wrong and wrong.withholds))
 
 
@@ -381,10 +381,10 @@ class Stale:
 @command
 def stale_lessons(vault: Vault, caller: Caller, only_wrong: bool = False) -> Stale:
     """List why lessons should be looked at again; with `only_wrong` those that were called wrong."""
-    from vault_index.recall import anchors, words
+    from vault_index.recall import anchors, ratings
 
     caller.index(vault)
-    reasons = [*words.reasons(vault), *(() if only_wrong else anchors.reasons(vault))]
+    reasons = [*ratings.reasons(vault), *(() if only_wrong else anchors.reasons(vault))]
     return Stale(reasons, len({reason.lesson for reason in reasons}))
 
 
@@ -448,9 +448,9 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
 
 
 def _clear_wrong(vault: Vault, id: str, by: str) -> bool:
-    from vault_index.recall import words
+    from vault_index.recall import ratings
 
-    if id not in words.wrong(vault, [id]):
+    if id not in ratings.wrong(vault, [id]):
         return False
-    words.say(vault, id, words.YES, by, "confirmed")
-    return id not in words.wrong(vault, [id])
+    ratings.say(vault, id, ratings.YES, by, "confirmed")
+    return id not in ratings.wrong(vault, [id])

@@ -127,12 +127,12 @@ class Tally:
 @recorded
 def tally(vault: Vault, id: str) -> Tally:
     """Return what became of a lesson."""
-    from vault_index.recall import words
+    from vault_index.recall import ratings
     from vault_index.store import injections
 
     home, root = vault.config.home, vault.root
     uses, last = injections.uses(home, root, [id])[id], injections.last_use(home, root, id)
-    return Tally(uses, last, str(words.last_of(vault).get(id, "")))
+    return Tally(uses, last, str(ratings.last_of(vault).get(id, "")))
 
 
 @question

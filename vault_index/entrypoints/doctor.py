@@ -22,7 +22,7 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import index_files
 from vault_index.hotpath.log import HOOK_LOG, NO_INDEX
 from vault_index.lesson.file import hash_of_file
-from vault_index.recall import words
+from vault_index.recall import ratings
 from vault_index.recall.silence import OTHER_LANGUAGE
 from vault_index.search import entries, floor
 from vault_index.share import git_hooks
@@ -188,7 +188,7 @@ def _lessons(
 
 
 def _wrong(vault: Vault) -> Iterator[Trouble]:
-    for each in words.reasons(vault):
+    for each in ratings.reasons(vault):
         yield Trouble("lessons", f"{each.lesson}: {each.why}", each.do)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import git
 from vault_index.lesson import file
-from vault_index.recall import anchors, words
+from vault_index.recall import anchors, ratings
 from vault_index.search.duplicates import DUPLICATE_COSINE
 from vault_index.search.hit import Hit
 from vault_index.store import filters, schema
@@ -49,7 +49,7 @@ def lessons(vault: Vault, *conditions: str) -> list[Hit]:
 def only_right(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits that no person calls wrong, and whose code is there."""
     every = list(hits)
-    wrong = words.wrong(vault, {hit.lesson_id for hit in every}) if every else {}
+    wrong = ratings.wrong(vault, {hit.lesson_id for hit in every}) if every else {}
     is_out = {id for id, word in wrong.items() if word.withholds}
     right = [hit for hit in every if hit.lesson_id not in is_out]
     return anchors.only_there(vault, right) if any(hit.anchors for hit in right) else right
