@@ -153,14 +153,14 @@ FEATURES = (
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
         "learn.by_rule learn.cost learn.diff learn.evidence learn.gate learn.gather learn.material "
-        "learn.record learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline "
+        "learn.runs learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline "
         "proposals api.tending entrypoints.cli.proposals entrypoints.words.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,
         shared="significance min_files min_lines exclude",
         nudge="learn.nudge:line",
-        state="learn.record:in_status",
+        state="learn.runs:in_status",
         lines="entrypoints.words.proposals:status_lines",
         commands=(
             ("Sessions", "proposals", "learn review tend"),

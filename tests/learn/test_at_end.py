@@ -20,8 +20,8 @@ from vault_index.config import Config, load
 from vault_index.hotpath import spool
 from vault_index.journal import backlog, capture
 from vault_index.journal.journal import Journal
-from vault_index.learn import record
 from vault_index.learn import run as at_end
+from vault_index.learn import runs
 from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
@@ -40,7 +40,7 @@ def team(make_vault: MakeVault, own_world: Path, text_only: None) -> Vault:
 class Learner:
     """Stands for the command `learn`: it answers with a status; `values` are the calls."""
 
-    def __init__(self, status: str = record.PROPOSED) -> None:
+    def __init__(self, status: str = runs.PROPOSED) -> None:
         self.status = status
         self.values: list[tuple[str, dict[str, Any]]] = []
 
@@ -68,7 +68,7 @@ def test_a_session_that_ended_is_learned_from_in_the_vault_of_its_folder(team: V
     talk, learner = about_redirects(team.root), Learner()
     journal = ended(talk)
     assert run_at_end(journal, learner) == []
-    values = {"scope": "session", "target": talk.id, "asked_by": record.NOBODY}
+    values = {"scope": "session", "target": talk.id, "asked_by": runs.NOBODY}
     assert learner.values == [(str(team.root), values)]
     assert backlog.ended(journal) == []
     assert run_at_end(journal, learner) == []
@@ -86,7 +86,7 @@ def test_nothing_is_learned_where_nobody_wants_it(team: Vault, own_world: Path) 
 
 
 def test_a_model_that_is_away_is_tried_at_the_next_end(team: Vault) -> None:
-    learner = Learner(record.AWAY)
+    learner = Learner(runs.AWAY)
     journal = ended(about_redirects(team.root))
     run_at_end(journal, learner)
     assert len(backlog.ended(journal)) == 1
@@ -147,6 +147,6 @@ def test_from_the_hook_to_a_proposal_and_never_twice(team: Vault, by: str) -> No
         talk.asks("And the logout?").says("The logout keeps the query, too, I looked.")
         hook()
         soon(is_settled, seconds=120)
-        assert len(record.runs(journal.config)) == 1
+        assert len(runs.runs(journal.config)) == 1
         printed = run("lessons", "status", cwd=team.root).out
     assert "learning   1 run, 1 proposal, at the end of sessions" in printed

@@ -24,7 +24,7 @@ from vault_index.api import codec
 from vault_index.api.learn import lessons_by
 from vault_index.entrypoints.words import spent
 from vault_index.errors import VaultError
-from vault_index.learn import record, run, stages
+from vault_index.learn import run, runs, stages
 from vault_index.learn.material import Material
 from vault_index.llm.backend import Usage
 from vault_index.proposals import review
@@ -105,7 +105,7 @@ def test_a_model_that_answers_well_makes_a_proposal_with_evidence(
 ) -> None:
     let(server, well(an_entry()))
     answer = learn(team)
-    assert answer["status"] == record.PROPOSED
+    assert answer["status"] == runs.PROPOSED
     (made,) = waiting(team)
     assert [each["id"] for each in answer["proposals"]] == [made["id"]]
     assert made["by"] == "ollama:small"
@@ -123,21 +123,21 @@ def test_the_same_material_is_learned_from_once_unless_forced(
     team: Vault, server: ModelServer
 ) -> None:
     let(server, well(an_entry()))
-    assert learn(team, asked_by=record.NOBODY)["status"] == record.PROPOSED
+    assert learn(team, asked_by=runs.NOBODY)["status"] == runs.PROPOSED
     longer = a_material(moments=(*a_material().moments, Moment(AGENT, "And more was said.")))
-    for again in (learn(team), learn(team, longer, asked_by=record.NOBODY)):
-        assert (again["status"], len(server.chats)) == (record.LEARNED, 1)
+    for again in (learn(team), learn(team, longer, asked_by=runs.NOBODY)):
+        assert (again["status"], len(server.chats)) == (runs.LEARNED, 1)
     forced = learn(team, force=True)
-    assert (forced["status"], len(server.chats)) == (record.NOTHING, 2)
+    assert (forced["status"], len(server.chats)) == (runs.NOTHING, 2)
     assert reasons(forced) == ["a proposal says it already"]
-    summary = record.summary(team.config)
+    summary = runs.summary(team.config)
     assert (summary.runs, summary.proposed, summary.usage.calls) == (2, 1, 2)
 
 
 def test_a_dry_run_sends_and_writes_nothing(team: Vault, server: ModelServer) -> None:
     before = sorted(team.config.home.rglob("*"))
     answer = learn(team, dry_run=True)
-    assert answer["status"] == record.DRY
+    assert answer["status"] == runs.DRY
     assert answer["significance"]["points"] == 2
     assert [each["stage"] for each in answer["plan"]["stages"]] == list(stages.ONE)
     assert 0 < answer["plan"]["tokens"] <= 12_000 + 4
@@ -159,7 +159,7 @@ def test_an_order_in_the_diff_reaches_neither_the_model_nor_a_proposal(
     let(server, well(*obeying))
     files = {file for file in team.root.rglob("*") if ".vault_index" not in file.parts}
     answer = learn(team, a_material(moments=(edit,)))
-    assert answer["status"] == record.NOTHING
+    assert answer["status"] == runs.NOTHING
     assert answer["proposals"] == waiting(team) == []
     assert "setup.example.org" not in json.dumps(server.chats)
     assert all(chat.get("tools") in (None, []) for chat in server.chats)
@@ -172,18 +172,18 @@ def test_a_refusal_and_a_used_up_budget_are_said(
 ) -> None:
     let(server, lambda _: "I'm sorry, but I can't assist with that.")
     refused = learn(team)
-    assert (refused["status"], len(server.chats)) == (record.REFUSED, 1)
-    assert learn(team)["status"] == record.LEARNED  # nobody asks it twice
+    assert (refused["status"], len(server.chats)) == (runs.REFUSED, 1)
+    assert learn(team)["status"] == runs.LEARNED  # nobody asks it twice
     (own_world / "config.toml").write_text(
         '[learn]\nmodel = "ollama:small"\n[llm]\ncalls_a_day = 1\n'
     )
     let(server, well(an_entry()))
     other = open_vault(team.root)
     answer = learn(other, force=True)
-    assert (answer["status"], answer["proposals"]) == (record.BUDGET, [])
+    assert (answer["status"], answer["proposals"]) == (runs.BUDGET, [])
     assert "calls_a_day" in answer["hint"]
     assert len(server.chats) == 1
-    assert record.summary(other.config).trouble
+    assert runs.summary(other.config).trouble
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_four_steps_for_a_model_that_needs_them(
     (own_world / "config.toml").write_text('[learn]\nmodel = "ollama:small"\nstages = 4\n')
     let(server, well(an_entry()))
     answer = learn(open_vault(team.root))
-    assert answer["status"] == record.PROPOSED
+    assert answer["status"] == runs.PROPOSED
     assert len(server.chats) == answer["usage"]["calls"] == 4
     messages = [message for chat in server.chats for message in chat["messages"]]
     sent = sum(len(message["content"]) for message in messages)
@@ -213,19 +213,19 @@ def test_what_nobody_asked_for_has_to_be_worth_it(team: Vault, server: ModelServ
     there = [replace(each, is_correction=False) for each in a_material().moments]
     calm = tuple(each for each in there if each.kind != FAILED)
     small = a_material(moments=calm, subjects=())
-    answer = learn(team, small, asked_by=record.NOBODY)
-    assert answer["status"] == record.NOT_WORTH
+    answer = learn(team, small, asked_by=runs.NOBODY)
+    assert answer["status"] == runs.NOT_WORTH
     assert answer["significance"]["points"] < answer["threshold"]
     assert server.chats == []
     let(server, well())
-    for asked_by in (record.PERSON, record.AGENT):  # on request it is asked all the same
+    for asked_by in (runs.PERSON, runs.AGENT):  # on request it is asked all the same
         answer = learn(team, small, asked_by=asked_by, force=True)
-        assert answer["status"] == record.NOTHING
+        assert answer["status"] == runs.NOTHING
     failed = a_material(moments=tuple(there[:-2]), subjects=())
-    answer = learn(team, failed, asked_by=record.NOBODY)  # however few points it has
+    answer = learn(team, failed, asked_by=runs.NOBODY)  # however few points it has
     assert answer["significance"]["points"] < answer["threshold"]
     assert answer["significance"]["sign"] == "`pytest tests/test_login.py` failed"
-    assert answer["status"] == record.NOTHING
+    assert answer["status"] == runs.NOTHING
 
 
 @pytest.mark.slow
@@ -244,10 +244,10 @@ def test_a_run_that_was_ended_is_known_and_leaves_nothing_half_done(
     caller = run.LearnCaller(lambda _: None, lambda *_: None, lessons_by(ask))
     with pytest.raises(KeyboardInterrupt):
         run.learn_from(team, caller, a_material())
-    (stopped,) = record.runs(team.config)
-    assert (stopped.status, stopped.usage["calls"]) == (record.STOPPED, 1)
+    (stopped,) = runs.runs(team.config)
+    assert (stopped.status, stopped.usage["calls"]) == (runs.STOPPED, 1)
     assert waiting(team) == []
-    assert learn(team)["status"] == record.PROPOSED
+    assert learn(team)["status"] == runs.PROPOSED
 
 
 @pytest.mark.slow
@@ -264,7 +264,7 @@ def test_a_rejected_draft_bars_drafts_and_no_entry_of_a_model(
     (own_world / "config.toml").write_text(settings)
     quotes = ["No, never retry a 409, because the server has taken the upload already and says so"]
     let(server, well(an_entry(title="Never retry an upload after a 409", quotes=quotes)))
-    assert learn(open_vault(team.root), material, force=True)["status"] == record.PROPOSED
+    assert learn(open_vault(team.root), material, force=True)["status"] == runs.PROPOSED
 
 
 @pytest.mark.slow
@@ -281,7 +281,7 @@ def test_the_command_says_what_leaves_and_what_went_wrong(team: Vault, server: M
     again = run_command("lessons", "learn", cwd=team.root)
     assert again.out == "learned from already; to repeat it: `lessons learn --again`\n"
     planned = run_command("lessons", "learn", "--dry-run", "--json", cwd=team.root).json
-    assert planned["status"] == record.DRY
+    assert planned["status"] == runs.DRY
     assert len(server.chats) == 1
 
 
@@ -314,12 +314,12 @@ def test_where_no_more_may_wait_no_model_is_asked_and_it_may_be_done_again(
     let(server, well(an_entry()))
     monkeypatch.setattr(review, "MAX_WAITING", 0)
     answer = learn(team)
-    assert (answer["status"], server.chats) == (record.FULL, [])
+    assert (answer["status"], server.chats) == (runs.FULL, [])
     assert "lessons review" in answer["hint"]
     monkeypatch.undo()
     monkeypatch.setenv("OLLAMA_HOST", server.url)
     monkeypatch.setenv("LESSONS_EMBEDDER", "none")
-    assert learn(team)["status"] == record.PROPOSED
+    assert learn(team)["status"] == runs.PROPOSED
 
 
 # the cost of an analysis
@@ -357,7 +357,7 @@ def test_58_13_an_analysis_costs_its_tokens_times_the_price_of_the_user(
     dollars = (3 * usage["input_tokens"] + 15 * usage["output_tokens"]) / 1e6
     assert usage["cost"] == pytest.approx(dollars)
     assert answer["no_cost"] == ""
-    assert record.summary(open_vault(paid.root).config).usage.cost == pytest.approx(dollars)
+    assert runs.summary(open_vault(paid.root).config).usage.cost == pytest.approx(dollars)
 
 
 @pytest.mark.parametrize(

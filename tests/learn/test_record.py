@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vault_index import state
 from vault_index.config import load
-from vault_index.learn import record
+from vault_index.learn import runs
 from vault_index.llm.backend import Usage
 
 
@@ -17,24 +17,24 @@ def ran(
     """Write a run of 100,000 tokens in and 10,000 out."""
     config = load()
     usage = asdict(Usage(1, 100_000, 10_000, 2.0, cost))
-    one = record.Run(vault, "session", "s", f"{status}-{by}-{cost}", by, usage=usage)
-    begun = record.begin(config, one)
+    one = runs.Run(vault, "session", "s", f"{status}-{by}-{cost}", by, usage=usage)
+    begun = runs.begin(config, one)
     assert begun
-    if status != record.BEGUN:
-        record.end(config, replace(begun, status=status))
+    if status != runs.BEGUN:
+        runs.end(config, replace(begun, status=status))
 
 
 def test_failed_runs_and_money_are_counted() -> None:
-    for status in (record.PROPOSED, record.AWAY, record.FAILED, record.NOTHING):
+    for status in (runs.PROPOSED, runs.AWAY, runs.FAILED, runs.NOTHING):
         ran(status)
-    ran(record.PROPOSED, "claude:haiku", cost=0.5)
-    there = record.summary(load(), "/team")
+    ran(runs.PROPOSED, "claude:haiku", cost=0.5)
+    there = runs.summary(load(), "/team")
     assert (there.runs, there.failed, there.usage.cost) == (5, 2, 0.5)
 
 
 def test_a_run_whose_process_died_has_failed(own_world: Path) -> None:
-    ran(record.BEGUN)
-    assert record.summary(load()).failed == 0  # it runs: in this process
+    ran(runs.BEGUN)
+    assert runs.summary(load()).failed == 0  # it runs: in this process
     with state.writing(own_world) as db:
         db.execute("UPDATE run SET pid = 0")
-    assert record.summary(load()).failed == 1
+    assert runs.summary(load()).failed == 1

@@ -23,7 +23,7 @@ from vault_index.features import JournalTable
 from vault_index.hotpath import log, protocol, spool, start
 from vault_index.journal import backlog, capture, forget
 from vault_index.journal.journal import Journal
-from vault_index.learn import nudge, record
+from vault_index.learn import nudge, runs
 from vault_index.learn import run as learning
 from vault_index.llm.backend import Usage
 from vault_index.store import injections, manifest
@@ -155,14 +155,14 @@ def test_the_line_about_proposals_comes_again(
 
 
 def test_a_run_of_that_time_does_not_keep_others_out(vault: Vault, own_world: Path) -> None:
-    one = record.Run(str(vault.root), "session", "s", "digest", "rules", usage=asdict(Usage()))
-    begun = record.begin(load(), one)
+    one = runs.Run(str(vault.root), "session", "s", "digest", "rules", usage=asdict(Usage()))
+    begun = runs.begin(load(), one)
     assert begun
-    assert record.begin(load(), one) is None  # it runs
-    record.end(load(), replace(begun, status=record.BEGUN))
+    assert runs.begin(load(), one) is None  # it runs
+    runs.end(load(), replace(begun, status=runs.BEGUN))
     with state.writing(own_world) as db:
         db.execute("UPDATE run SET at = '2040-01-01T00:00:00+00:00'")
-    assert record.begin(load(), one)
+    assert runs.begin(load(), one)
 
 
 def test_a_session_that_ended_then_waits_no_longer_than_others(
@@ -175,7 +175,7 @@ def test_a_session_that_ended_then_waits_no_longer_than_others(
     spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     for wait, left in ((DAY, 1), (YEAR, 0)):
         set_clock(NOW - wait)
-        learning.run_ended(journal, lambda *_: (record.AWAY, ""), lambda _: None)
+        learning.run_ended(journal, lambda *_: (runs.AWAY, ""), lambda _: None)
         assert len(backlog.ended(journal)) == left
 
 

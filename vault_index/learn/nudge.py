@@ -15,7 +15,7 @@ from vault_index.hotpath import clock
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
-from vault_index.learn import record
+from vault_index.learn import runs
 from vault_index.proposals import review
 from vault_index.transcripts import events
 from vault_index.transcripts.moments import REFUSED, repairs
@@ -52,10 +52,10 @@ def line(vault: Vault, folder: Path, session: str) -> str:
         kept = state.fact(home, name)
         if kept and kept[0] != session:
             state.keep_fact(home, name, None)
-            if not record.has_proposed(vault.config, kept[0]):
+            if not runs.has_proposed(vault.config, kept[0]):
                 counts = zip(kept[1:], _WORDS, strict=True)
                 had = [f"{'a' if n == 1 else n} {words[n > 1]}" for n, words in counts if n]
-                record.note_nudge(vault)
+                runs.note_nudge(vault)
                 said = " and ".join(filter(None, (", ".join(had[:-1]), had[-1])))
                 return f"lessons: the last session here had {said}: /lessons:learn last"
         told = f"nudge {state.vault_of(vault.root)}"

@@ -39,13 +39,13 @@ from vault_index.learn import (
     gather,
     memory,
     nudge,
-    record,
+    runs,
     significance,
     stages,
     timeline,
 )
 from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, LearnedLesson, Material
-from vault_index.learn.record import Run
+from vault_index.learn.runs import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import CallPlan, Request
 from vault_index.lesson.passages import text_of
@@ -65,7 +65,7 @@ SCOPES = (SESSION, COMMITS, FILES, MEMORY)
 RULES = "rules"  # what a run is by, without a model
 MANY = "more than the {most} that may be proposed of it (learn.max_entries)"
 _FULL = {
-    "status": record.FULL,
+    "status": runs.FULL,
     "trouble": f"{review.MAX_WAITING} proposals wait already, as many as may",
     "hint": "decide some of them with `lessons review`, then do it again",
 }
@@ -73,9 +73,9 @@ MAX_GIVEN = 50  # lessons that a session was given, and whose texts are compared
 MAX_TITLE_CHARS = 200  # of an entry that was dropped
 MAX_SUBJECT = 1_500  # characters of what was said, by which those are found
 _STATUS = {
-    ModelAwayError: record.AWAY,
-    ModelRefusedError: record.REFUSED,
-    ModelBudgetError: record.BUDGET,
+    ModelAwayError: runs.AWAY,
+    ModelRefusedError: runs.REFUSED,
+    ModelBudgetError: runs.BUDGET,
 }
 
 
@@ -226,7 +226,7 @@ def learn(
     force: bool = False,
     dry_run: bool = False,
     tokens: int = 0,
-    asked_by: str = record.PERSON,
+    asked_by: str = runs.PERSON,
 ) -> Learned:
     """Make proposals of what was learned. `folder` is where the user works.
 
@@ -262,7 +262,7 @@ def _learn_from_memory(
     work = _prepare(vault, caller, material, by=memory.BY)
     if dry_run:
         text = "\n".join(each.title for each in entries)
-        return work.answer(status=record.DRY, text=text)
+        return work.answer(status=runs.DRY, text=text)
     proposals, left = _propose(work, _context(work), entries, most=len(entries))
     dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
     return work.answer(status=_status_of(proposals), proposals=proposals, dropped=dropped)
@@ -275,30 +275,30 @@ def learn_from(
     *,
     force: bool = False,
     dry_run: bool = False,
-    asked_by: str = record.PERSON,
+    asked_by: str = runs.PERSON,
 ) -> Learned:
     """Make proposals of a material: see `learn`."""
     work, config = _prepare(vault, caller, material, dry_run=dry_run), vault.config
     run = work.run(asked_by)
     if dry_run:
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
-        return work.answer(status=record.DRY, text="\n\n".join(call.text for call in plan.calls))
-    is_unasked = asked_by == record.NOBODY
+        return work.answer(status=runs.DRY, text="\n\n".join(call.text for call in plan.calls))
+    is_unasked = asked_by == runs.NOBODY
     if is_unasked and not work.worth.is_worth(config[LearnTable].significance):
-        return work.answer(status=record.NOT_WORTH)
-    is_over = is_unasked and run.session and record.was_analysed(config, run.vault, run.session)
-    if not force and (is_over or record.is_learned(config, run)):
-        return work.answer(status=record.LEARNED)
+        return work.answer(status=runs.NOT_WORTH)
+    is_over = is_unasked and run.session and runs.was_analysed(config, run.vault, run.session)
+    if not force and (is_over or runs.is_learned(config, run)):
+        return work.answer(status=runs.LEARNED)
     if len(review.waiting(vault)) >= review.MAX_WAITING:
         return work.answer(**_FULL)
-    begun = record.begin(config, run)
+    begun = runs.begin(config, run)
     if begun is None:
-        return work.answer(status=record.RUNNING)
+        return work.answer(status=runs.RUNNING)
     try:
         answer = _analyse(work)
     except BaseException:
-        answer = work.answer(status=record.STOPPED)
-        record.end(config, replace(begun, status=answer.status, usage=asdict(answer.usage)))
+        answer = work.answer(status=runs.STOPPED)
+        runs.end(config, replace(begun, status=answer.status, usage=asdict(answer.usage)))
         raise
     ended = replace(
         begun,
@@ -308,7 +308,7 @@ def learn_from(
         proposals=tuple(each.id for each in answer.proposals),
         dropped=dict(Counter(each.reason for each in answer.dropped)),
     )
-    record.end(config, ended)
+    runs.end(config, ended)
     return answer
 
 
@@ -352,22 +352,22 @@ def _request(material: Material, caller: LearnCaller) -> Request:
 def _analyse(work: _Work) -> Learned:
     """Return the answer to a run: proposals that wait now, and what was dropped."""
     if not any(text.strip() for text in work.material.texts):
-        return work.answer(status=record.NOTHING)
+        return work.answer(status=runs.NOTHING)
     try:
         entries = _entries(work)
     except ModelCallError as error:
-        status = _STATUS.get(type(error), record.FAILED)
+        status = _STATUS.get(type(error), runs.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
     proposals, left = _propose(work, _context(work), entries)
     outcome = (
-        _FULL if any(why == record.FULL for _, why in left) else {"status": _status_of(proposals)}
+        _FULL if any(why == runs.FULL for _, why in left) else {"status": _status_of(proposals)}
     )
     dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
     return work.answer(proposals=proposals, dropped=dropped, **outcome)
 
 
 def _status_of(proposals: Sequence[Made]) -> str:
-    return record.PROPOSED if proposals else record.NOTHING
+    return runs.PROPOSED if proposals else runs.NOTHING
 
 
 def _entries(work: _Work) -> list[LearnedLesson]:
@@ -407,7 +407,7 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
     try:
         made = review.propose(vault, proposal, admitted.compared)
     except ProposalsFullError:
-        return record.FULL
+        return runs.FULL
     if made["status"] != review.WAITING:
         return _REASONS[made["status"]]
     there = admitted.compared.categories or (proposal.category,)
@@ -499,13 +499,13 @@ def propose(
     proposals, left = _propose(work, context, list(map(_written, entries)))
     dropped = [_dropped(each, why, context) for each, why in left]
     run = replace(
-        work.run(record.AGENT),
+        work.run(runs.AGENT),
         at=datetime.now(UTC).isoformat(timespec="microseconds"),
         status=_status_of(proposals),
         proposals=tuple(each.id for each in proposals),
         dropped=dict(Counter(why for _, why in left)),
     )
-    record.end(vault.config, run)
+    runs.end(vault.config, run)
     return replace(answer, proposals=proposals, dropped=dropped)
 
 
@@ -575,20 +575,20 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
                 status = _learn_from(*ended, learn, say) if ended else ""
                 done += bool(status)
                 is_old = not clock.is_near(note.at, PATIENCE_SECONDS)
-                if status not in record.LATER or is_old:
+                if status not in runs.LATER or is_old:
                     backlog.remove(journal, note)
     return done
 
 
 def _learn_from(session: str, root: str, learn: Learn, say: Callable[[str], None]) -> str:
     """Return the status of what was learned from a session; what went wrong is said."""
-    values = {"scope": SESSION, "target": session, "asked_by": record.NOBODY}
+    values = {"scope": SESSION, "target": session, "asked_by": runs.NOBODY}
     try:
         status, trouble = learn(root, values)
     except VaultError as error:
-        status, trouble = record.FAILED, error.message
+        status, trouble = runs.FAILED, error.message
     except Exception as error:  # noqa: BLE001  # a bug of ours; others still get their turn
-        status, trouble = record.FAILED, f"{type(error).__name__}: {error}"
+        status, trouble = runs.FAILED, f"{type(error).__name__}: {error}"
     if trouble:
         say(f"error: learning from session {session[:8]}: {trouble}")
     return status

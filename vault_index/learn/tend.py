@@ -18,7 +18,7 @@ from vault_index.check.redact import redact
 from vault_index.errors import CheckError, ModelCallError, ProposalsFullError, VaultError
 from vault_index.features import LearnTable
 from vault_index.index.rows import hash_of_prompt
-from vault_index.learn import cost, evidence, gate, record, run, stages
+from vault_index.learn import cost, evidence, gate, run, runs, stages
 from vault_index.learn.run import AGENT, Dropped, LearnCaller, Made
 from vault_index.learn.stages import CallPlan, Planned
 from vault_index.llm import backend
@@ -111,7 +111,7 @@ def untended(vault: Vault, most: int = MOST) -> Untended:
         Bare(row["lesson_id"], row["title"], blocks.ends(redact(row["text"]), TEXT_CHARS))
         for row in bare[: min(most, MOST)]
     )
-    return Untended(tuple(handed), *record.count_prompts(vault), len(waiting))
+    return Untended(tuple(handed), *runs.count_prompts(vault), len(waiting))
 
 
 def _time(when: datetime | None) -> float:
@@ -177,7 +177,7 @@ def _stored(vault: Vault, proposal: Proposal, left_out: Sequence[tuple[str, str]
         proposal = review.checked(proposal)
         made = review.propose(vault, proposal)
     except ProposalsFullError:
-        return record.FULL
+        return runs.FULL
     except CheckError as error:
         return error.message
     if made["status"] != review.WAITING:

@@ -15,8 +15,8 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
-    from vault_index.learn.record import LearnStatus
     from vault_index.learn.run import Learned, Proposed
+    from vault_index.learn.runs import LearnStatus
     from vault_index.learn.tend import Tended
     from vault_index.proposals.similarity import BestLesson, Outlook
 
