@@ -38,7 +38,7 @@ from vault_index.config import Config
 from vault_index.errors import VaultError
 from vault_index.features import LearnTable
 from vault_index.journal import capture
-from vault_index.learn import evidence, gate, stages, timeline
+from vault_index.learn import gate, grounding, stages, timeline
 from vault_index.learn.material import SESSION, LearnedLesson, Material
 from vault_index.learn.stages import Request
 from vault_index.lesson.passages import Parts
@@ -108,9 +108,9 @@ def points_sent(folder: Path) -> Iterator[Row]:
         config = Config(home=folder).having(LearnTable(tokens=tokens))
         there = chars = 0
         for name, material in sessions.items():
-            sent = evidence.squeezed(stages.shown(material, config, Request())).casefold()
+            sent = grounding.squeezed(stages.shown(material, config, Request())).casefold()
             words = [
-                [evidence.squeezed(key).casefold() for key in keys] for _, *keys in points[name]
+                [grounding.squeezed(key).casefold() for key in keys] for _, *keys in points[name]
             ]
             there += sum(all(key in sent for key in keys) for keys in words)
             chars += len(sent)
@@ -127,7 +127,7 @@ def _gate(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Counte
         sent = timeline.plain(timeline.fit(material.moments, BUDGETS[-1] * timeline.CHARS_A_TOKEN))
         context = gate.Context(
             material=material,
-            texts=evidence.texts_of([sent]),
+            texts=grounding.texts_of([sent]),
             given={},
             orders=(),
             waiting=(),
@@ -142,7 +142,7 @@ def _gate(points: Mapping[str, Any], sessions: Mapping[str, Material]) -> Counte
                 parts=Parts(f"{point}: {', '.join(keys)}", problem=" ".join(keys)),
                 confidence=4,
                 fires_on=(f"What about this: {point}?",),
-                quotes=(_around(evidence.squeezed(keys[0]), evidence.squeezed(sent)),),
+                quotes=(_around(grounding.squeezed(keys[0]), grounding.squeezed(sent)),),
             )
             admitted = gate.admit(entry, context)
             outcome[admitted if isinstance(admitted, str) else "proposed"] += 1

@@ -30,7 +30,7 @@ from vault_index.config import Config, LlmTable
 from vault_index.embed import download
 from vault_index.features import LearnTable
 from vault_index.journal import capture
-from vault_index.learn import evidence, run, stages, timeline
+from vault_index.learn import grounding, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.llm.backend import ModelQuestion, Reply, Take
 from vault_index.search import evaluate
@@ -86,7 +86,7 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
         counts["proposals"] += len(answer.proposals)
         reasons.update(each.reason for each in answer.dropped)
         sent = timeline.plain(stages.shown(material, vault.config, stages.Request()))
-        there = evidence.texts_of([sent])
+        there = grounding.texts_of([sent])
         for each in answer.proposals:
             (kept,) = client.ask(vault, api.proposal.select(id=each.id))
             invented = [q for q in kept.quotes if not any(q in text for text in there)]

@@ -152,7 +152,7 @@ FEATURES = (
     Feature(
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
-        "learn.by_rule learn.cost learn.diff learn.evidence learn.gate learn.gather learn.material "
+        "learn.by_rule learn.cost learn.diff learn.grounding learn.gate learn.gather learn.material "
         "learn.runs learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline "
         "proposals api.tending entrypoints.cli.proposals entrypoints.words.proposals",
         needs="journal",

@@ -13,7 +13,7 @@ from tests.learn.materials import CORRECTION, HEAP, ScriptedModel, a_material, a
 from vault_index.config import Config, home_folder
 from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
-from vault_index.learn import evidence, gate, stages, timeline
+from vault_index.learn import gate, grounding, stages, timeline
 from vault_index.learn.gate import Admitted, Context
 from vault_index.learn.material import COMMITS, LearnedLesson
 from vault_index.proposals import draft
@@ -36,7 +36,7 @@ def around(**changes: Any) -> Context:
     material = changes.get("material", a_material())
     there = Context(
         material=material,
-        texts=evidence.texts_of([timeline.plain(timeline.fit(material.moments, 50_000))]),
+        texts=grounding.texts_of([timeline.plain(timeline.fit(material.moments, 50_000))]),
         given={},
         orders=(),
         waiting=(),

@@ -24,7 +24,7 @@ from vault_index.errors import CheckError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
-from vault_index.learn import evidence
+from vault_index.learn import grounding
 from vault_index.learn.material import SESSION, LearnedLesson, Material
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
@@ -197,17 +197,17 @@ def _proven(entry: LearnedLesson, context: Context) -> LearnedLesson:
 
     Quotes from an agent whose transcripts nobody reads are kept, and the card says so: see `_checked`.
     """
-    said = evidence.prompts_of(context.material)
-    quotes = evidence.proven(entry.quotes, context.texts, context.given.values(), said)
+    said = grounding.prompts_of(context.material)
+    quotes = grounding.proven(entry.quotes, context.texts, context.given.values(), said)
     if context.material.is_transcribed and not quotes:
         raise _Dropped(NO_QUOTE if entry.quotes else QUOTELESS)
     if not context.material.is_transcribed:
-        quotes = evidence.unproven(entry.quotes)
+        quotes = grounding.unproven(entry.quotes)
     return replace(
         entry,
         quotes=tuple(quotes[:MAX_QUOTES]),
-        prompts=tuple(evidence.prompts(entry.prompts)),
-        fires_on=tuple(evidence.prompts(entry.fires_on)),
+        prompts=tuple(grounding.prompts(entry.prompts)),
+        fires_on=tuple(grounding.prompts(entry.fires_on)),
         fires_on_error=tuple(_failed_lines(entry, context.material)[:MAX_ERROR_LINES]),
     )
 
@@ -241,13 +241,13 @@ def _refuse_worthless(entry: LearnedLesson, context: Context) -> None:
     if redact(everything) != everything:
         raise _Dropped(SECRET)
     for id, there in context.given.items():
-        if evidence.repeats(text, there):
+        if grounding.repeats(text, there):
             raise _Dropped(GIVEN, id)
     known = _words_of(context.material)
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
-        is_generic = evidence.points(text, known) < 0
+        is_generic = grounding.points(text, known) < 0
     else:
-        is_generic = evidence.is_generic(text, known, entry.quotes)
+        is_generic = grounding.is_generic(text, known, entry.quotes)
     if is_generic:
         raise _Dropped(GENERIC)
 
@@ -279,7 +279,7 @@ def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Rec
         proposal = _change(entry, proposal, near[0], context)
     proposal, left_out = _with_prompts_that_work(proposal, context)
     checked = _checked(proposal, compared, context, other)
-    if denied := evidence.contradicted(entry.parts.explanation, context.material):
+    if denied := grounding.contradicted(entry.parts.explanation, context.material):
         quoted = blocks.shorten_line(denied, MAX_DENIED)
         finding = _warning(CAUSE, f"the person said after this explanation: {quoted}")
         checked = replace(checked, findings=(*checked.findings, finding))
@@ -287,7 +287,7 @@ def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Rec
 
 
 def _origin(entry: LearnedLesson, context: Context) -> dict[str, Any]:
-    about = evidence.origin(entry.quotes, context.material)
+    about = grounding.origin(entry.quotes, context.material)
     session = private_id(context.material.session)
     rows = [*context.material.facts, *entry.background]
     background = [(label, blocks.one_line(redact(text), MAX_ROW_CHARS)) for label, text in rows]
@@ -310,7 +310,7 @@ def _with_prompts_that_work(
     prompt of the future, but a draft by rule has no other.
     """
     of_session = set(proposal.prompts)
-    of_session -= {*evidence.elsewhere(proposal.prompts, evidence.prompts_of(context.material))}
+    of_session -= {*grounding.elsewhere(proposal.prompts, grounding.prompts_of(context.material))}
     left_out = [(each, COPIED) for each in proposal.prompts if each in of_session]
     try:
         outlook = context.lessons.outlook(proposal)
@@ -358,7 +358,7 @@ def _checked(
     prompts = (*proposal.prompts, *proposal.fires_on)
     lists = (proposal.tags, prompts, proposal.fires_on_error, proposal.quotes)
     said = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
-    if order := next((each for each in context.orders if evidence.obeys(said, each)), ""):
+    if order := next((each for each in context.orders if grounding.obeys(said, each)), ""):
         quoted = blocks.one_line(order.strip("+- \t"))
         findings.append(_warning(ORDER, f"the session read this as an order to an agent: {quoted}"))
     if proposal.quotes and not context.material.is_transcribed:
@@ -421,7 +421,7 @@ def _teaching(entry: LearnedLesson, id: str, context: Context) -> Admitted | Non
         lesson = context.lessons.show(id)
         taught = {*map(hash_of_prompt, (*lesson.fires_on, *lesson.silent_on))}
         about = f"{entry.title} {entry.parts.summary} {entry.parts.problem}"
-        prompt = evidence.nearest_prompt(about, context.material)
+        prompt = grounding.nearest_prompt(about, context.material)
         is_new = prompt and hash_of_prompt(prompt) not in taught and not chatter.why_skipped(prompt)
         if not is_new or lesson.withheld or _came(id, prompt, context.material):
             return None
@@ -444,9 +444,9 @@ def _came(id: str, prompt: str, material: Material) -> bool:
     """Whether a session had a lesson when it was asked a prompt: at its start, before, or then."""
     if id not in material.injected:
         return False
-    said = evidence.prompts_of(material)
+    said = grounding.prompts_of(material)
     keys = [injections.key_of(text) for text in said]
-    asked = [prompt.casefold() in evidence.squeezed(text).casefold() for text in said]
+    asked = [prompt.casefold() in grounding.squeezed(text).casefold() for text in said]
     if material.injected[id] not in keys or True not in asked:
         return True
     return keys.index(material.injected[id]) <= asked.index(True)

@@ -34,9 +34,9 @@ from vault_index.journal.record import private_id
 from vault_index.learn import (
     by_rule,
     cost,
-    evidence,
     gate,
     gather,
+    grounding,
     memory,
     nudge,
     runs,
@@ -457,7 +457,7 @@ def _context(work: _Work) -> gate.Context:
     addends = ", ".join(f"{each.name} +{each.points}" for each in work.worth.addends)
     return gate.Context(
         material=work.material,
-        texts=evidence.texts_of(texts),
+        texts=grounding.texts_of(texts),
         given=given,
         orders=work.orders,
         waiting=tuple(review.waiting(work.vault)),
@@ -521,7 +521,7 @@ def _written(values: Mapping[str, Any]) -> LearnedLesson:
 def _dropped(entry: LearnedLesson, reason: str, context: gate.Context) -> Dropped:
     dropped = Dropped(entry.title[:MAX_TITLE_CHARS], reason)
     if reason == gate.NO_QUOTE:
-        passages = (evidence.nearest_passage(each, context.texts) for each in entry.quotes)
+        passages = (grounding.nearest_passage(each, context.texts) for each in entry.quotes)
         return replace(dropped, passages=[each for each in passages if each])
     if reason in (gate.LESSON, gate.GIVEN):
         with suppress(VaultError):

@@ -18,7 +18,7 @@ from vault_index.check.redact import redact
 from vault_index.errors import CheckError, ModelCallError, ProposalsFullError, VaultError
 from vault_index.features import LearnTable
 from vault_index.index.rows import hash_of_prompt
-from vault_index.learn import cost, evidence, gate, run, runs, stages
+from vault_index.learn import cost, gate, grounding, run, runs, stages
 from vault_index.learn.run import AGENT, Dropped, LearnCaller, Made
 from vault_index.learn.stages import CallPlan, Planned
 from vault_index.llm import backend
@@ -203,8 +203,8 @@ def _new_prompts(
     """Return the prompts that a lesson has not, and the others with the reason."""
     known = {*map(hash_of_prompt, (*lesson.prompts, *lesson.fires_on, *lesson.silent_on))}
     new, left_out = list[str](), list[tuple[str, str]]()
-    for text in dict.fromkeys(evidence.squeezed(str(each)) for each in texts):
-        text = text[: evidence.MAX_PROMPT_CHARS]
+    for text in dict.fromkeys(grounding.squeezed(str(each)) for each in texts):
+        text = text[: grounding.MAX_PROMPT_CHARS]
         why = HAS if hash_of_prompt(text) in known else gate.why_no_prompt(text)
         left_out += [(text, why)] if why and text else []
         new += [text] if text and not why else []
@@ -216,7 +216,7 @@ def _new_lines(
     texts: Iterable[str], lesson: WholeEntry
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     known = {*map(failure.normalise, (*lesson.fires_on_error, *lesson.silent_on_error))}
-    lines = dict.fromkeys(evidence.squeezed(str(each)) for each in texts)
+    lines = dict.fromkeys(grounding.squeezed(str(each)) for each in texts)
     new = [each for each in lines if each and failure.normalise(each) not in known]
     good = [each for each in new if failure.is_specific(each) and len(each) <= gate.MAX_LINE_CHARS]
     return tuple(good[:MAX_LINES]), [(each, COMMON) for each in new if each not in good]
