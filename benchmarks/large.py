@@ -18,7 +18,7 @@ from benchmarks import instruments
 from benchmarks.instruments import HOOK, LESSONS, Row
 from tests.support.files import write
 from vault_index.api import silent
-from vault_index.client import here
+from vault_index.client import local
 from vault_index.edit import add, init
 from vault_index.hotpath import protocol
 from vault_index.search import evaluate
@@ -52,7 +52,7 @@ def made(root: Path, number: int) -> Vault:
             lines = [(at, {**each, "text": each["text"] + own}) for at, each in lines]
         add.from_json_lines(open_vault(root), lines)
     vault = open_vault(root)
-    here.bring_up_to_date(vault, silent, silent)
+    local.bring_up_to_date(vault, silent, silent)
     return vault
 
 
@@ -68,7 +68,7 @@ def several_vaults(scratch: Path) -> Iterator[Row]:
             Path(os.environ["LESSONS_HOME"], "config.toml"), f"vaults.above = {json.dumps(above)}\n"
         )
         vault = open_vault(alone.root)
-        here.bring_up_to_date(vault, silent, silent)
+        local.bring_up_to_date(vault, silent, silent)
         with instruments.watched(vault):
             instruments.quiet(vault)
             question = {"ask": "search.recall", "with": {"query": prompts[0]}, "settled": True}

@@ -28,7 +28,7 @@ from benchmarks import instruments
 from benchmarks.instruments import Row
 from tests.support.watchers import save_like_vim
 from vault_index.api import silent
-from vault_index.client import here
+from vault_index.client import local
 from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.hotpath import protocol, start
@@ -44,7 +44,7 @@ MANY = 10_000
 def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
     """Return the watcher's rows of the table, for an indexed vault that may be changed."""
     instruments.commit(vault)
-    here.bring_up_to_date(vault, silent, silent)
+    local.bring_up_to_date(vault, silent, silent)
     yield from starting(vault, prompts, 2 if short else 10)
     with instruments.watched(vault):
         yield from warm_hook(vault, prompts, 20 if short else 200)

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # typing takes 3 ms to load, and hooks load this
 if TYPE_CHECKING:
     from typing import Any
 
-    from vault_index.client.here import add, search
+    from vault_index.client.local import add, search
     from vault_index.errors import VaultError
     from vault_index.lesson.parse import Lesson
     from vault_index.search.hit import Hit
@@ -31,7 +31,7 @@ _HOMES = {
     "Lesson": "vault_index.lesson.parse",
     "Vault": "vault_index.vault",
     "VaultError": "vault_index.errors",
-    "add": "vault_index.client.here",
+    "add": "vault_index.client.local",
     "open_vault": "vault_index.vault",
 }
 

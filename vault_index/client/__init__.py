@@ -77,11 +77,11 @@ def ask(
         options.note(line)
     if not (form.is_command or form.needs_index):
         return question.answer(vault)
-    from vault_index.client import here
+    from vault_index.client import local
 
     if form.is_command:
-        return here.run(vault, question, options, partial(_put, vault, options))
-    return here.answer(vault, question, options)
+        return local.run(vault, question, options, partial(_put, vault, options))
+    return local.answer(vault, question, options)
 
 
 def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:

@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api, config
-from vault_index.client.here import fetch_model
+from vault_index.client.local import fetch_model
 from vault_index.errors import EmbedderError, IndexStateError, VaultError, WriteError
 from vault_index.journal import forget, index
 from vault_index.journal.journal import Journal
 
 if TYPE_CHECKING:
     from vault_index.client import Options
-    from vault_index.client.here import Note
+    from vault_index.client.local import Note
 
 
 def answer(question: api.Question[api.Answer], options: Options) -> api.Answer:

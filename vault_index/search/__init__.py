@@ -13,7 +13,7 @@ class _Search(ModuleType):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Search as `client.here.search` does, which is above this room and so loads by name."""
-        return importlib.import_module("vault_index.client.here").search(*args, **options)
+        return importlib.import_module("vault_index.client.local").search(*args, **options)
 
 
 sys.modules[__name__].__class__ = _Search

@@ -144,12 +144,12 @@ def as_of(revision: str, name: str = "") -> Iterator[Callable[[api.Question[Any]
 
     With the `name` of a lesson it has only the files that may have this lesson.
     """
-    from vault_index.client import here
+    from vault_index.client import local
     from vault_index.share import history
 
     with history.at(vault(), revision, name) as (past, commit):
         with Console() as console:
-            here.bring_up_to_date(past, console.note, console.progress)
+            local.bring_up_to_date(past, console.note, console.progress)
         yield lambda question: history.signed(vault(), commit, question.answer(past))
 
 
