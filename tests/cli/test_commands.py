@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import BIN, Ran, run
 from tests.support.files import MakeVault, lesson_text, write
-from vault_index.entrypoints.cli import asking, main, refuse_stranger
+from vault_index.entrypoints.cli import context, main, refuse_stranger
 from vault_index.errors import VaultError
 from vault_index.vault import Vault
 
@@ -240,7 +240,7 @@ def test_a_link_that_is_not_followed_is_said_once_a_day(
         def today(cls) -> Tomorrow:
             return cls(2099, 1, 1)
 
-    monkeypatch.setattr(asking, "date", Tomorrow)
+    monkeypatch.setattr(context, "date", Tomorrow)
     assert warning in said("list")
 
 

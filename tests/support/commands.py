@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vault_index.entrypoints.cli import main
-from vault_index.entrypoints.cli.asking import Console
+from vault_index.entrypoints.cli.context import Console
 
 BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/bin:/bin"  # of shells, git and terminals: both programs are in it

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index import api
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 
 if TYPE_CHECKING:
     from vault_index.ask.passages import Passage
@@ -43,7 +43,7 @@ def ask_command(question: tuple[str, ...], no_stream: bool, as_json: bool, **ask
             pieces.append(event["text"])
 
     try:
-        answer = asking.ask(command, event=take)
+        answer = context.ask(command, event=take)
     finally:
         if pieces and not pieces[-1].endswith("\n"):
             output.say()
@@ -53,12 +53,12 @@ def ask_command(question: tuple[str, ...], no_stream: bool, as_json: bool, **ask
         if answer.answer and not pieces:
             output.text(answer.answer.rstrip())
         elif answer.model and "".join(pieces).strip() != answer.answer:
-            asking.note("note: a number without a source below was not found: do not trust it")
+            context.note("note: a number without a source below was not found: do not trust it")
         _show_sources(answer)
     if answer.trouble:
-        asking.note(f"warning: {answer.trouble}")
+        context.note(f"warning: {answer.trouble}")
     if answer.hint:
-        asking.note(f"Try: {answer.hint}")
+        context.note(f"Try: {answer.hint}")
     if answer.trouble:
         raise click.exceptions.Exit(1)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 from vault_index.errors import NoVaultError
 
 
@@ -39,7 +39,7 @@ def show_next_step() -> None:
     from vault_index.text.words import count
 
     try:
-        vault = asking.vault()
+        vault = context.vault()
     except NoVaultError:
         output.say("there is no vault here; type `lessons init` in your team's repository")
         output.say("a first look: lessons --help")
@@ -50,7 +50,7 @@ def show_next_step() -> None:
     steps = [first] if not lessons else []
     if not doctor.hooks(vault).installed:
         steps.append(("lessons install claude", "have your agent get lessons"))
-    waiting = len(asking.ask(api.proposal.select()))
+    waiting = len(context.ask(api.proposal.select()))
     if waiting:
         steps.append(("lessons review", f"decide about {count(waiting, 'proposal')}"))
     steps += [("lessons search WORDS", "find a lesson"), ("lessons status", "look at all of it")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vault_index import features
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 from vault_index.hotpath.agents import ALWAYS, CLAUDE_CODE, FAILURES, FILES, JOURNAL
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def begin_recording(folder: Path | None) -> None:
     verb = "recorded from now on" if new else "recorded already"
     output.say(f"{whose} are {verb}, in {journal.config.home}")
     if new:
-        asking.note("note: to take in earlier sessions: lessons journal import")
+        context.note("note: to take in earlier sessions: lessons journal import")
 
 
 def end_recording(folder: Path | None) -> None:
@@ -79,12 +79,14 @@ def offer_model() -> None:
     if table.model or table.auto:
         return
     later = "lessons config set learn.model claude; lessons config set learn.auto true"
-    if not asking.is_typed():
-        asking.note(f"note: nobody proposes lessons from sessions by itself; to change it: {later}")
+    if not context.is_typed():
+        context.note(
+            f"note: nobody proposes lessons from sessions by itself; to change it: {later}"
+        )
         return
     output.say(" ".join(LEAVES.split()), err=True)
     if not output.confirm("let your claude propose lessons from them?"):
-        asking.note(f"no; later: {later}")
+        context.note(f"no; later: {later}")
         return
     file = config.home_folder() / "config.toml"
     for name, value in (("learn.model", "claude"), ("learn.auto", "true")):
@@ -98,8 +100,8 @@ def offer_recording(folder: Path) -> None:
     from vault_index.entrypoints.agents import hook_settings
     from vault_index.journal import projects
 
-    if not asking.is_typed():
-        asking.note("note: sessions are not recorded; to record: lessons install claude --journal")
+    if not context.is_typed():
+        context.note("note: sessions are not recorded; to record: lessons install claude --journal")
         return
     if projects.recorded(_journal(), str(folder)):
         return
@@ -127,9 +129,9 @@ def offer_languages() -> None:
         return
     question = "some lessons are not in English: use the model for 16 languages?"
     if not languages.is_installed():
-        asking.note(f"note: some lessons are not in English: {languages.SWITCH}")
-    elif not asking.is_typed():
-        asking.note(f"note: some lessons are not in English: {languages.SET}")
+        context.note(f"note: some lessons are not in English: {languages.SWITCH}")
+    elif not context.is_typed():
+        context.note(f"note: some lessons are not in English: {languages.SET}")
     elif output.confirm(question, default=True):
         settings.write(loaded.home / "config.toml", "embedder", "minilm+use")
 
@@ -139,7 +141,7 @@ def _asked_to_record(question: str, more: str = "", agent: str = "claude") -> bo
     output.say(" ".join(about.split()), err=True)
     is_wanted = output.confirm(question, default=True)
     if not is_wanted:
-        asking.note(f"no; later: lessons install {agent} --journal")
+        context.note(f"no; later: lessons install {agent} --journal")
     return is_wanted
 
 
@@ -196,7 +198,7 @@ def install_command(
         output.say(f"{file}: {'section written' if changed else 'the section was there already'}")
         return
     chosen = agents.AGENTS[agent]
-    if not journal and asking.is_typed() and _is_unrecorded(chosen):
+    if not journal and context.is_typed() and _is_unrecorded(chosen):
         journal = _asked_to_record("record sessions on this machine?", agent=agent)
     asked = {"journal": journal, "failures": failures, "files": files}
     wanted = [ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
@@ -220,18 +222,18 @@ def install_command(
     _note_others(chosen, settings, project)
     if changed:
         _note_once(chosen, settings)
-    asking.announce_model()
+    context.announce_model()
 
 
 def _put_command(agent: HookSettings, project: Path | None, plugin: Path | None) -> None:
     from vault_index.entrypoints import agents
 
     if plugin and project:
-        asking.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
+        context.note(f"note: {agents.shown(plugin)} has them, too: the second is silent")
     elif plugin is None:
         for file, section, text in agents.command_files(agent, agent.place(project)):
             section.put(file, text)
-            asking.note(f"{file}: a command for your agent")
+            context.note(f"{file}: a command for your agent")
 
 
 def _is_unrecorded(agent: HookSettings) -> bool:
@@ -257,16 +259,16 @@ def _note_once(agent: HookSettings, settings: Path) -> None:
     """Say what to know of an agent that has the hooks now; offer that it asks the vault by itself."""
 
     if to_do := agent.profile.to_do:
-        asking.note(f"note: {to_do}")
+        context.note(f"note: {to_do}")
     rules = ", ".join(agent.missing_permissions(settings))
     if rules:
         what = "search and read lessons, and propose new ones, without asking you"
-        if not asking.is_typed():
-            asking.note(f"note: to let it {what}, allow in {settings}: {rules}")
+        if not context.is_typed():
+            context.note(f"note: to let it {what}, allow in {settings}: {rules}")
         elif output.confirm(f"let it {what} ({rules})?"):
             agent.allow(settings)
     if means := agent.profile.memory(str(agent.place(None))):
-        asking.note(f"note: {agent.name}'s own memory is on: {means}")
+        context.note(f"note: {agent.name}'s own memory is on: {means}")
 
 
 def _note_others(agent: HookSettings, settings: Path, project: Path | None) -> None:
@@ -274,16 +276,16 @@ def _note_others(agent: HookSettings, settings: Path, project: Path | None) -> N
     from vault_index.entrypoints import agents
     from vault_index.entrypoints.agents import hook_settings
 
-    if _is_unrecorded(agent) and not asking.is_typed():
+    if _is_unrecorded(agent) and not context.is_typed():
         how = f"lessons install {agent.name} --journal"
-        asking.note(f"note: sessions are not recorded; to record: {how}")
+        context.note(f"note: sessions are not recorded; to record: {how}")
     for other, scope in agents.other_scopes(agent, settings, Path.cwd()):
-        asking.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
-        asking.note(f"      to have them once: lessons uninstall {agent.name} {scope}")
+        context.note(f"note: {other} has them, too: of two hooks of a prompt the second is silent")
+        context.note(f"      to have them once: lessons uninstall {agent.name} {scope}")
     why = hook_settings.why_not_found(hook_settings.COMMAND)
     if why and project:  # the user's own settings name it in full
-        asking.note(f"note: {why}, so the agents of whoever works here may not find it")
-        asking.note(f"      to put it there: {hook_settings.path_command()}")
+        context.note(f"note: {why}, so the agents of whoever works here may not find it")
+        context.note(f"      to put it there: {hook_settings.path_command()}")
 
 
 def section_file(for_user: bool | None, journal: bool = False) -> Path:
@@ -344,8 +346,8 @@ def uninstall_command(
     if chosen.events(JOURNAL) and not others:
         end_recording(project)
     if plugin and agent == agents.AGENT:
-        asking.note(f"note: {agents.shown(plugin)} still runs them")
-        asking.note(f"      to remove it: claude plugin uninstall {agents.NAME}")
+        context.note(f"note: {agents.shown(plugin)} still runs them")
+        context.note(f"      to remove it: claude plugin uninstall {agents.NAME}")
 
 
 @click.command("hook", epilog="Example: lessons hook < event.json")

@@ -12,7 +12,7 @@ import click
 
 from vault_index import api, files
 from vault_index.api import codec
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 from vault_index.entrypoints.words import excerpt, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
@@ -104,17 +104,17 @@ def search_command(
     if not query and not (only["file"] or only["concept"] or only["type"]):
         raise click.UsageError("name what to search for, or a --file, --concept or --type")
     only |= {"text": " ".join(query), **times.window(since, until)}
-    answer = asking.ask(api.journal.search(**only))
+    answer = context.ask(api.journal.search(**only))
     hits = [hit.as_json(explain=explain) for hit in answer.hits]
     yield {"hits": hits, "older": answer.older, "text_only": answer.text_only}
     if answer.text_only and answer.embedder != "none":
-        asking.note(f"note: full text only: {answer.text_only}")
+        context.note(f"note: full text only: {answer.text_only}")
     print_hits(answer)
     for hit in answer.hits if explain else ():
         terms = f"cosine {parts_of(hit.cosine)} + full text {parts_of(hit.full_text)}"
         output.row(f"  {parts_of(hit.score)} = {terms}: {hit.id}")
     if answer.older:
-        asking.note(f"{answer.older} older: --since all")
+        context.note(f"{answer.older} older: --since all")
 
 
 @options.command(
@@ -134,11 +134,11 @@ def timeline_command(anchor: tuple[str, ...], form: str, **around: Any) -> optio
     hit is taken.
     """
     asked, is_full = " ".join(anchor), form == "full"
-    answer = asking.ask(api.journal.timeline(anchor=asked, full=is_full, **around))
+    answer = context.ask(api.journal.timeline(anchor=asked, full=is_full, **around))
     records = [record.as_json() for record in answer.records]
     yield {**codec.to_json(answer), "records": records}
     if not answer.records:
-        asking.note_nothing(journal.nothing(answer))
+        context.note_nothing(journal.nothing(answer))
     session = None
     for number, record in enumerate(answer.records):
         if number == answer.before and not answer.anchor:
@@ -163,7 +163,7 @@ def show_command(name: str) -> options.Answers:
 
     The beginning of a session's id is enough.
     """
-    answer = asking.ask(api.journal.show(name=name))
+    answer = context.ask(api.journal.show(name=name))
     yield answer
     session, records = answer.session, answer.records
     if not name.startswith(records[0].id) or len(records) > 1:
@@ -184,12 +184,12 @@ def show_command(name: str) -> options.Answers:
 def sessions_command(since: str | None, until: str | None, **only: Any) -> options.Answers:
     """List sessions, the latest first."""
     only |= times.window("all" if since is None else since, until)
-    sessions = asking.ask(api.journal.sessions(**only))
+    sessions = context.ask(api.journal.sessions(**only))
     yield sessions
     for session in sessions:
         _print_session(session)
     if not sessions:
-        asking.note_nothing(NO_SESSION)
+        context.note_nothing(NO_SESSION)
 
 
 @options.command("export", "lessons journal export 3f2a91c0 > session.md", of=command)
@@ -197,12 +197,12 @@ def sessions_command(since: str | None, until: str | None, **only: Any) -> optio
 @project_options
 def export_command(name: str, **only: Any) -> options.Answers:
     """Print a session as markdown, or all sessions of a project."""
-    text = asking.ask(api.journal.export(name=name, **only))
+    text = context.ask(api.journal.export(name=name, **only))
     yield {"markdown": text}
     if text:
         output.text(text.rstrip("\n"))
     else:
-        asking.note_nothing(NO_SESSION)
+        context.note_nothing(NO_SESSION)
 
 
 @options.command("import", "lessons journal import --since 90d --dry-run", of=command)
@@ -224,9 +224,9 @@ def import_command(since: str, project: str | None, dry_run: bool) -> options.An
     values = {"since": times.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)
     try:
-        done = asking.ask(api.journal.import_transcripts(**values))
+        done = context.ask(api.journal.import_transcripts(**values))
     except KeyboardInterrupt:
-        asking.note("stopped; what was taken in stays, and the next import goes on from there")
+        context.note("stopped; what was taken in stays, and the next import goes on from there")
         raise
     yield done
     projects = sorted(done.projects.items(), key=lambda item: (-item[1], item[0]))
@@ -234,11 +234,11 @@ def import_command(since: str, project: str | None, dry_run: bool) -> options.An
     for name, sessions in projects if dry_run else ():
         output.row(f"{name:<{width}}  {count(sessions, 'session')}")
     for problem in done.problems:
-        asking.note(f"warning: {problem}")
+        context.note(f"warning: {problem}")
     for why, transcripts in sorted(done.nothing.items()):
-        asking.note(f"note: nothing to keep of {count(transcripts, 'transcript')}: {why}")
+        context.note(f"note: nothing to keep of {count(transcripts, 'transcript')}: {why}")
     if done.older:
-        asking.note(f"note: {count(done.older, 'older transcript')}: --since all")
+        context.note(f"note: {count(done.older, 'older transcript')}: --since all")
     unchanged = [f"{done.unchanged} there already"] if done.unchanged else []
     if not done.sessions:
         output.say(", ".join(["nothing new", *unchanged]))
@@ -254,7 +254,7 @@ def status_command() -> options.Answers:
     """Show what is recorded, and what went wrong."""
     from vault_index.entrypoints import recording
 
-    state = recording.with_hooks(asking.ask(api.journal.status()), Path.cwd())
+    state = recording.with_hooks(context.ask(api.journal.status()), Path.cwd())
     yield state
     for line in journal.lines(state):
         output.say(line, indent=11)
@@ -278,7 +278,7 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
         raise click.UsageError(message)
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    done = asking.ask(api.journal.erase(**values))
+    done = context.ask(api.journal.erase(**values))
     if values["session"] and not (done.records or done.sessions or done.beside or done.left):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")
@@ -302,7 +302,7 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
 def print_hits(answer: JournalHits) -> None:
     """Print the hits of a search, two or three lines each, or that nothing matches."""
     if not answer.hits:
-        asking.note_nothing(journal.nothing(answer))
+        context.note_nothing(journal.nothing(answer))
     width = min(100, output.screen_width() or 100)
     for number, hit in enumerate(answer.hits, start=1):
         head = f"{number}. {journal.heading(hit)}{journal.percent(hit)}"

@@ -17,7 +17,7 @@ import click
 
 from vault_index import api
 from vault_index.api import codec
-from vault_index.entrypoints.cli import asking, completion, options, output
+from vault_index.entrypoints.cli import completion, context, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.errors import GitError, UnreadableError, VaultError
 from vault_index.search.hit import percent_of
@@ -69,7 +69,7 @@ def new_command(title: tuple[str, ...], text: str, as_json: bool, **head: Any) -
     if text:
         _write(os.fsencode(text), as_json, **head)
         return
-    if not asking.is_typed() and not (head["title"] and asking.named_editor()):
+    if not context.is_typed() and not (head["title"] and context.named_editor()):
         raise click.UsageError("pass --text, name an EDITOR and a TITLE, or type it at a terminal")
     _write_typed(as_json, **head)
 
@@ -86,19 +86,19 @@ def add_command(source: str | None, text: str, as_json: bool, **head: Any) -> No
     FILE is markdown; `-` reads stdin; words that are no file are the text. Without any of them,
     `lessons new` goes on at a terminal.
     """
-    if not (source or text) and asking.is_typed():
+    if not (source or text) and context.is_typed():
         _write_typed(as_json, **head)
     else:
         _write(_source(source, head["title"], text), as_json, **head)
 
 
 def _write(data: bytes, as_json: bool, **head: Any) -> None:
-    vault = asking.vault()
+    vault = context.vault()
     text = data.decode("utf-8", "surrogateescape")
-    asking.note_new_categories(head["categories"])
-    path = asking.ask(api.edit.add_lesson(text=text, **head)).path
+    context.note_new_categories(head["categories"])
+    path = context.ask(api.edit.add_lesson(text=text, **head)).path
     if as_json:
-        output.json(asking.entry(path))
+        output.json(context.entry(path))
     else:
         output.say(from_here(Path(path), vault.root))
 
@@ -118,20 +118,20 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
 
     from vault_index.edit import add
 
-    vault = asking.vault()
+    vault = context.vault()
     title = title or output.ask("title, as a whole phrase:").strip()
     if not title:
         raise click.Abort
-    if not categories and asking.is_typed():
-        counts = list(asking.ask(api.lesson.count()).counts)
-        for number, category in enumerate(counts[: asking.MAX_SHOWN], start=1):
+    if not categories and context.is_typed():
+        counts = list(context.ask(api.lesson.count()).counts)
+        for number, category in enumerate(counts[: context.MAX_SHOWN], start=1):
             output.say(f"{number:>3}  {category}", err=True)
         typed = output.ask("category, a number or a name such as devops/ci-cd:").strip()
         is_number = typed.isdecimal() and 1 <= int(typed) <= len(counts)
         categories = (counts[int(typed) - 1] if is_number else typed,) if typed else ()
     add.refuse_existing(vault, add.place_of(vault, b"-", title=title, categories=categories))
     head["prompts"] = head["prompts"] or _typed_prompts()
-    text = asking.edit_text(_TEMPLATE, vault.root)
+    text = context.edit_text(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
     answered = "".join(f" --prompts {shlex.quote(each)}" for each in head["prompts"])
     if not text:
@@ -155,7 +155,7 @@ def _typed_prompts() -> tuple[str, ...]:
         "what a colleague types who needs it, in other words than the title (Enter: nothing):",
         "another:",
     )
-    for question in questions if asking.is_typed() else ():
+    for question in questions if context.is_typed() else ():
         typed = output.ask(question).strip()
         if not typed:
             break
@@ -168,10 +168,10 @@ def _typed_prompts() -> tuple[str, ...]:
 @click.argument("category", shell_complete=completion.categories)
 def move_command(lesson_id: str, category: str) -> options.Answers:
     """Move a lesson to a category, with its past and its use."""
-    vault = asking.vault()
-    name = asking.name_in_vault(lesson_id)
-    asking.note_new_categories([category])
-    moved = asking.ask(api.edit.move_lesson(name=name, category=category))
+    vault = context.vault()
+    name = context.name_in_vault(lesson_id)
+    context.note_new_categories([category])
+    moved = context.ask(api.edit.move_lesson(name=name, category=category))
     yield moved
     output.say(from_here(vault.root / moved.to, vault.root))
 
@@ -207,10 +207,10 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @options.number("-n --limit", None, 1, None, "How many; without: all.")
 def list_command(**only: Any) -> options.Answers:
     """List the lessons."""
-    entries = asking.ask(api.lesson.select(**only))
+    entries = context.ask(api.lesson.select(**only))
     if not entries:
         category, tag = only["category"], only["tag"]
-        asking.refuse_unknown(
+        context.refuse_unknown(
             [category] if category else [], [tag] if tag else [], only["type"] or ""
         )
     yield entries
@@ -254,10 +254,10 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     ID is its title, its id, its path from here or from the vault, or the end of either. The beginning of
     such an end is enough, if only one lesson has it. Without ID you pick one.
     """
-    lesson_id = lesson_id or asking.pick()
+    lesson_id = lesson_id or context.pick()
     if at is None:
         try:
-            entry = asking.entry_to_read(lesson_id)
+            entry = context.entry_to_read(lesson_id)
         except VaultError as error:
             if parts := _parts_of(lesson_id):
                 yield parts
@@ -265,10 +265,10 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
                 return
             raise _as_deleted(lesson_id, error) from None
     else:
-        entry = asking.entry_at(lesson_id, at)
-    used = None if at else asking.ask(api.lesson.tally(id=entry.id), as_is=True)
+        entry = context.entry_at(lesson_id, at)
+    used = None if at else context.ask(api.lesson.tally(id=entry.id), as_is=True)
     has_links = not at and "\n## Related\n" in entry.text  # else only the file is read
-    links = asking.ask(api.lesson.related(id=entry.id)) if has_links else ()
+    links = context.ask(api.lesson.related(id=entry.id)) if has_links else ()
     values = codec.to_json(entry) | codec.to_json(used or {}) | {"related": links}
     yield {key: value for key, value in values.items() if key != "file_hash"}
     if output.is_for_agent():
@@ -295,15 +295,15 @@ def _print_lesson(entry: WholeEntry, used: Tally | None, links: Sequence[Relatio
     if used and used.word:
         output.say(used.word)
     if entry.withheld:
-        asking.note(f"warning: hooks leave it out: {entry.withheld}")
+        context.note(f"warning: hooks leave it out: {entry.withheld}")
     output.say()
     output.text(entry.text)
 
 
 def _parts_of(name: str) -> list[WholeEntry]:
     """Return the lessons of the document of this title or path, in their order; [] for no document."""
-    listed = asking.ask(api.lesson.select())
-    end = asking.name_in_vault(name).removesuffix(".md").removeprefix("lessons/")
+    listed = context.ask(api.lesson.select())
+    end = context.name_in_vault(name).removesuffix(".md").removeprefix("lessons/")
     title = name.casefold()
     of_file = [
         each.id
@@ -312,8 +312,8 @@ def _parts_of(name: str) -> list[WholeEntry]:
     ]
     if len(of_file) < 2:
         return []
-    parts = asking.ask(api.lesson.page(name=of_file[0])).of_file
-    return [asking.entry_to_read(part.id) for part in parts]
+    parts = context.ask(api.lesson.page(name=of_file[0])).of_file
+    return [context.entry_to_read(part.id) for part in parts]
 
 
 def _show_document(parts: list[WholeEntry]) -> None:
@@ -332,7 +332,7 @@ def _show_document(parts: list[WholeEntry]) -> None:
 
 def _entry(lesson_id: str) -> WholeEntry:
     try:
-        return asking.entry(lesson_id)
+        return context.entry(lesson_id)
     except VaultError as error:
         raise _as_deleted(lesson_id, error) from None
 
@@ -343,9 +343,9 @@ def _as_deleted(lesson_id: str, error: VaultError) -> VaultError:
 
     if not error.message.startswith("no lesson "):
         return error
-    vault = asking.vault()
+    vault = context.vault()
     try:
-        gone = history.deleted(vault, asking.name_in_vault(lesson_id))
+        gone = history.deleted(vault, context.name_in_vault(lesson_id))
     except GitError:  # there is none here, and its past is not known
         return error
     if gone is None:
@@ -376,23 +376,23 @@ def edit_command(lesson_id: str | None) -> None:
     from vault_index import check, files
     from vault_index.lesson import parse
 
-    vault = asking.vault()
-    entry = _entry(lesson_id or asking.pick())
+    vault = context.vault()
+    entry = _entry(lesson_id or context.pick())
     file = vault.root / entry.path
     files.refuse_links(file, vault.root)
-    asking.edit_file(file, vault.root)
+    context.edit_file(file, vault.root)
     if not os.path.lexists(file):
-        asking.note(f"{entry.path} is gone")
+        context.note(f"{entry.path} is gone")
         return
     try:
         data = files.read_file(file)
         parse.parse_file(data, entry.path)
     except VaultError as error:
-        asking.note(f"warning: {error}: the index keeps its last good text")
+        context.note(f"warning: {error}: the index keeps its last good text")
         return
     wrong = check.first_error(entry.path.partition("/")[2], data)
     if wrong:
-        asking.note(f"warning: {wrong}")
+        context.note(f"warning: {wrong}")
 
 
 @options.command("rm", "lessons rm staging-deploys-need-the-vpn --yes", has_json=False)
@@ -408,7 +408,7 @@ def rm_command(lesson_id: str, yes: bool) -> None:
         raise VaultError(f"{lesson_id!r} is only the beginning of a name", hint)
     has_commit, lost = False, ""
     try:
-        has_commit = bool(asking.ask(api.share.log(name=entry.id)).edits)
+        has_commit = bool(context.ask(api.share.log(name=entry.id)).edits)
         lost = "" if has_commit else ", which no commit has"
     except GitError as failure:
         lost = f", and git does not say whether a commit has it ({failure.message})"
@@ -416,14 +416,14 @@ def rm_command(lesson_id: str, yes: bool) -> None:
         if not sys.stdin.isatty():
             raise VaultError(f"{entry.id} is not deleted without asking", "pass --yes")
         if not output.confirm(f"delete {entry.title!r} ({entry.path}){lost}?"):
-            asking.note("nothing deleted")
+            context.note("nothing deleted")
             return
-    deleted = asking.ask(api.edit.delete_lesson(name=entry.id, shown=entry))
+    deleted = context.ask(api.edit.delete_lesson(name=entry.id, shown=entry))
     kept = ", with its file" if deleted.removed else ""
     output.say(f"deleted {entry.id}{kept}")
     if has_commit:
-        back = _way_back(asking.vault(), entry.id, entry.path)
-        asking.note(f"to get it back: {back}")
+        back = _way_back(context.vault(), entry.id, entry.path)
+        context.note(f"to get it back: {back}")
 
 
 # `lessons last`: the latest prompts of agents, and what each got.
@@ -453,8 +453,8 @@ def last_command(number: int) -> options.Answers:
         output.row(f"{place}. ", output.styled(ago(passed), dim=True), f"  {did}{text}")
         for line in _outcome_lines(record, place):
             output.say(f"   {line}")
-    asking.note("teach one: lessons teach --last N --fires ID, or --not ID")
-    if any(record.lessons for record in records) and asking.is_typed() and sys.stdout.isatty():
+    context.note("teach one: lessons teach --last N --fires ID, or --not ID")
+    if any(record.lessons for record in records) and context.is_typed() and sys.stdout.isatty():
         _rate(records)
 
 
@@ -472,7 +472,7 @@ def _rate(records: tuple[Injection, ...]) -> None:
 def latest(number: int) -> tuple[Injection, ...]:
     """Return the records of so many prompts, the latest first. Raises VaultError."""
     question = api.injection.select(limit=number, only_prompts=True)
-    return asking.ask(question).records
+    return context.ask(question).records
 
 
 def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
@@ -556,17 +556,17 @@ def teach_command(
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
     kind = f"{kind}_error" if is_error else kind
-    name = asking.name_in_vault(lesson) if lesson else asking.pick(text)
+    name = context.name_in_vault(lesson) if lesson else context.pick(text)
     values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
     values |= {"session": record.session, "key": record.prompt} if record else {}
-    done = asking.ask(api.injection.teach_lesson(**values))
+    done = context.ask(api.injection.teach_lesson(**values))
     if undo and not done.changed:
         hint = f"see what is: lessons show --json {done.id}"
         raise VaultError(f"{done.id} was not taught this", hint)
     yield done
     output.say(_said(done, undo))
     if not done.acts:
-        asking.note(f"it does not act yet: {done.silent}")
+        context.note(f"it does not act yet: {done.silent}")
 
 
 def _line_of_stdin() -> str:
@@ -582,8 +582,8 @@ def _line_of_journal() -> str:
     from vault_index.text import failure
 
     asked = api.journal.sessions(folder=str(Path.cwd()), limit=SESSIONS)
-    for session in asking.ask(asked):
-        records = asking.ask(api.journal.show(name=session.id)).records
+    for session in context.ask(asked):
+        records = context.ask(api.journal.show(name=session.id)).records
         runs = [run for record in reversed(records) for run in reversed(record.commands)]
         for run in runs:
             failed = failure.read(run.text, run.output)
@@ -622,7 +622,7 @@ def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
         said = (given[0], *said)
     if len(said) < 2 or said[1] not in WORDS:
         raise click.UsageError("name a lesson and a word: lessons useful ID yes|no|wrong [WHY]")
-    lesson = asking.name_in_vault(said[0])
+    lesson = context.name_in_vault(said[0])
     done = _note_word(lesson, said[1], " ".join(said[2:]))
     yield done
     for line in _after_word(done, last):
@@ -630,8 +630,8 @@ def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
 
 
 def _note_word(lesson: str, word: str, why: str = "") -> Rated:
-    command = api.injection.useful(name=lesson, word=word, why=why, by=asking.speaker())
-    return asking.ask(command)
+    command = api.injection.useful(name=lesson, word=word, why=why, by=context.speaker())
+    return context.ask(command)
 
 
 def _after_word(done: Rated, last: int | None) -> Iterator[str]:
@@ -654,13 +654,13 @@ def _after_word(done: Rated, last: int | None) -> Iterator[str]:
 @options.lesson()
 def log_command(lesson_id: str) -> options.Answers:
     """Show the commits that changed a lesson, newest first."""
-    history = asking.ask(api.share.log(name=asking.name_in_vault(lesson_id)))
+    history = context.ask(api.share.log(name=context.name_in_vault(lesson_id)))
     if history.is_deleted:
         when = f"in commit {history.deleted_in[:10]}" if history.deleted_in else "since them"
-        asking.note(f"note: {history.id} was deleted {when}")
+        context.note(f"note: {history.id} was deleted {when}")
     yield history.edits
     for edit in history.edits:
         commit = output.styled(edit.commit[:10], dim=True)
         output.row(commit, f"  {edit.when[:10]}  {edit.who or 'author unknown'}: {edit.why}")
     if not history.edits:
-        asking.note(f"{history.path} is not committed")
+        context.note(f"{history.path} is not committed")

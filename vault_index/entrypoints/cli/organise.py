@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index import api
-from vault_index.entrypoints.cli import asking, completion, options, output
+from vault_index.entrypoints.cli import completion, context, options, output
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.text.words import count
 
@@ -29,10 +29,10 @@ def categories_command() -> None:
 @options.command("tree", "lessons categories tree --json", of=categories_command, paged=True)
 def print_tree() -> options.Answers:
     """Print the tree of categories, with counts of lessons."""
-    answer = asking.ask(api.lesson.count(), settled=True)
+    answer = context.ask(api.lesson.count(), settled=True)
     yield answer.counts
     if not answer.counts:
-        asking.note("no lessons yet")
+        context.note("no lessons yet")
     for category, lessons in answer.counts.items():
         name = "  " * category.count("/") + category.rpartition("/")[2]
         count_here = answer.own.get(category, 0)
@@ -54,7 +54,7 @@ def rename(old: str, new: str, write: bool) -> options.Answers:
     Categories below it move along. Folders of that name move, what frontmatter declares is rewritten,
     nothing else in a file is touched. If one file cannot be changed, none is.
     """
-    plan, in_settings = asking.ask(api.edit.rename(old=old, new=new, write=write))
+    plan, in_settings = context.ask(api.edit.rename(old=old, new=new, write=write))
     changes = output.keys_of(plan.changes, "path", "to", "categories")
     yield {"changes": changes, "skipped": plan.skipped, "written": write}
     for change in plan.changes:
@@ -62,9 +62,9 @@ def rename(old: str, new: str, write: bool) -> options.Answers:
         is_moved = change.to != change.path
         output.row((f"{change.path} -> {change.to}" if is_moved else change.path) + categories)
     for reason in plan.skipped:
-        asking.note(f"warning: {reason}: left as it is")
+        context.note(f"warning: {reason}: left as it is")
     if in_settings:
-        asking.note(f"note: lessons/vault.toml names {in_settings}, too: change it there by hand")
+        context.note(f"note: lessons/vault.toml names {in_settings}, too: change it there by hand")
     files = count(len(plan.changes), "file")
     output.say(f"{files} changed" if write else f"{files}; nothing is written without --write")
 
@@ -77,17 +77,17 @@ def propose(write: bool) -> options.Answers:
     The index finds them under the proposed ones; their files change with --write only. Phrases that
     name a category are in lessons/vault.toml: under [keywords], "GitHub Actions" = "devops/ci-cd".
     """
-    proposals = asking.ask(api.search.classify(), settled=True)
+    proposals = context.ask(api.search.classify(), settled=True)
     command = api.edit.accept(proposals=proposals, write=write)
-    files, written, failed = asking.ask(command)
+    files, written, failed = context.ask(command)
     for reason in failed:
-        asking.note(f"warning: {reason}: left as it is")
+        context.note(f"warning: {reason}: left as it is")
     names = ("lesson_id", "path", "title", "categories", "sure", "why")
     rows = output.keys_of(proposals, *names)
     yield {"proposals": rows, "written": written}
     _print_proposals(proposals)
     if not proposals:
-        asking.note("every lesson has a category")
+        context.note("every lesson has a category")
         return
     if write:
         output.say(f"{count(len(written), 'file')} written")
@@ -158,20 +158,20 @@ def import_command(
             if not os.path.exists(path):  # noqa: PTH110  # Path's raises for long names
                 raise VaultError(f"{source} is not there", "name files, folders, or - for stdin")
         values["sources"] = paths
-    plan = asking.ask(api.edit.import_from(**values))
+    plan = context.ask(api.edit.import_from(**values))
     items = output.keys_of(plan.items, "source", "line", "path", "title", "verdict", "why")
     shown = {"items": items, "problems": plan.problems, "empty": plan.empty, "written": write}
     yield options.AnswerWithStatus(shown, bool(plan.problems))
     _as_table(plan.items, write)
     names = {PurePath(each).name.lower() for each in sources}
     if names & {"claude.md", "agents.md"}:
-        asking.note("note: agents read this file at every prompt already; keep in it what every")
-        asking.note("      session must know, and take out what is a lesson now")
+        context.note("note: agents read this file at every prompt already; keep in it what every")
+        context.note("      session must know, and take out what is a lesson now")
     for name in plan.empty:
         why = "no text, a template, a listing, or deprecated"
-        asking.note(f"note: {name}: nothing to import ({why})")
+        context.note(f"note: {name}: nothing to import ({why})")
     for problem in plan.problems:
-        asking.note(f"error: {problem}")
+        context.note(f"error: {problem}")
 
 
 def _as_table(items: Sequence[Item], written: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from vault_index import api
-from vault_index.entrypoints.cli import asking, options, output, reviewing
+from vault_index.entrypoints.cli import context, options, output, reviewing
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.entrypoints.words import proposals, spent
 from vault_index.errors import VaultError
@@ -69,9 +69,9 @@ def learn_command(
         values = {"scope": "files", "target": [str(Path(file).absolute()) for file in files]}
     values |= {"folder": str(Path.cwd()), "force": again, "dry_run": dry_run, "tokens": tokens or 0}
     try:
-        answer = asking.ask(api.learn.learn(**values))
+        answer = context.ask(api.learn.learn(**values))
     except KeyboardInterrupt:
-        asking.note("stopped; what was proposed until now stays")
+        context.note("stopped; what was proposed until now stays")
         raise
     yield options.AnswerWithStatus(answer, bool(answer.trouble))
     if show:
@@ -105,7 +105,7 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
     if not answer.trouble:
         output.say(_closing(answer))
     if not answer.plan["model"] and answer.scope != "memory":
-        asking.note(NO_MODEL)
+        context.note(NO_MODEL)
 
 
 def _closing(answer: Learned) -> str:
@@ -154,11 +154,11 @@ def tend_command(list: bool, dry_run: bool, show: bool, most: int) -> options.An
     if list:
         from vault_index.entrypoints.words import for_agents
 
-        answer = asking.ask(api.tending.untended(most=most))
+        answer = context.ask(api.tending.untended(most=most))
         yield answer
         output.text(for_agents.untended(answer))
         return
-    tended = asking.ask(api.tending.ask_model(most=most, dry_run=dry_run))
+    tended = context.ask(api.tending.ask_model(most=most, dry_run=dry_run))
     yield options.AnswerWithStatus(tended, bool(tended.trouble))
     if dry_run:
         output.text(tended.text if show else tended.sends)
@@ -173,7 +173,7 @@ def _show_tended(tended: Tended) -> None:
     for line in proposals.tended(tended):
         output.say(line)
     if tended.usage.calls:
-        asking.note(spent(tended.usage, 1, tended.no_cost))
+        context.note(spent(tended.usage, 1, tended.no_cost))
     if tended.batch:
         made = count(len(tended.proposals), "lesson")
         accept = f"`lessons review accept --batch {tended.batch}`"
@@ -202,7 +202,7 @@ def _decide(
     decided: list[api.Answer] = []
     try:
         for id in _chosen(ids, session, batch):
-            decided.append(asking.ask(command(id)))
+            decided.append(context.ask(command(id)))
             if not as_json:
                 output.say(said(decided[-1]))
     finally:
@@ -216,7 +216,7 @@ def _chosen(ids: Sequence[str], session: str, batch: str) -> Sequence[str]:
         raise click.UsageError(message)
     if ids:
         return ids
-    listed = asking.ask(api.proposal.select(session=session, batch=batch))
+    listed = context.ask(api.proposal.select(session=session, batch=batch))
     if not listed:
         what = f"of a session {session!r:.80}" if session else f"of a batch {batch!r:.80}"
         hint = "see the ids of sessions and batches with `lessons review --json`"
@@ -242,7 +242,7 @@ def review_each(proposal_id: str | None, session: str, commit: bool, as_json: bo
     """Review what waits, one after the other: what `lessons review` does."""
     values = {"id": proposal_id or "", "session": session}
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        listed = asking.ask(api.proposal.cards(**values))
+        listed = context.ask(api.proposal.cards(**values))
         if as_json:
             output.json(listed)
             return
@@ -253,10 +253,10 @@ def review_each(proposal_id: str | None, session: str, commit: bool, as_json: bo
         if proposal_id:
             output.say()
             reviewing.show_details(listed[0])
-    elif listed := asking.ask(api.proposal.select(**values)):
+    elif listed := context.ask(api.proposal.select(**values)):
         reviewing.Review([each.id for each in listed], commit).run()
     if not listed:
-        asking.note("no proposals wait")
+        context.note("no proposals wait")
 
 
 @options.command("list", "lessons review list 3f9a --json", of=review_command, paged=True)
@@ -266,13 +266,13 @@ def list_proposals(proposal_id: str | None) -> options.Answers:
 
     ID is the id of a proposal or its beginning. `lessons review` shows more and decides.
     """
-    listed = asking.ask(api.proposal.select(id=proposal_id or ""))
+    listed = context.ask(api.proposal.select(id=proposal_id or ""))
     yield listed[0] if proposal_id else listed
     if proposal_id:
         output.say(output.styled(listed[0].title, bold=True))
         reviewing.show_details(listed[0])
     elif not listed:
-        asking.note("no proposals wait")
+        context.note("no proposals wait")
     else:
         output.rows(
             (output.styled(each.id, bold=True), f"  {proposals.line(each)}") for each in listed
@@ -292,7 +292,7 @@ def accept(category: str, commit: bool, **which: Any) -> None:
     lesson changes it. With --commit a batch is one commit. One in no category is asked about at a
     terminal; elsewhere name it with -c (`-c .` for none).
     """
-    root = asking.vault().root
+    root = context.vault().root
     if which["batch"] and not (which["ids"] or which["session"]):
         _accept_batch(which["batch"], commit=commit, as_json=which["as_json"])
         return
@@ -305,22 +305,22 @@ def accept(category: str, commit: bool, **which: Any) -> None:
 
 def _asked(id: str) -> str:
     """Return the category that a person at a terminal names for a proposal that has none, or ""."""
-    if not asking.is_typed():
+    if not context.is_typed():
         return ""
-    (card,) = asking.ask(api.proposal.cards(id=id))
+    (card,) = context.ask(api.proposal.cards(id=id))
     return reviewing.ask_category(card) if card.needs_category else ""
 
 
 def _accept_batch(batch: str, *, commit: bool, as_json: bool) -> None:
-    root = asking.vault().root
-    accepted = asking.ask(api.tending.accept(batch=batch, commit=commit))
+    root = context.vault().root
+    accepted = context.ask(api.tending.accept(batch=batch, commit=commit))
     if as_json:
         output.json(accepted)
     else:
         for path in accepted.paths:
             output.say(from_here(root / path, root))
     for id, why in accepted.left.items():
-        asking.note(f"left: {id}: {why}")
+        context.note(f"left: {id}: {why}")
     if accepted.left:
         click.get_current_context().exit(1)
 
@@ -372,7 +372,7 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
         raise click.UsageError("name a FILE, or pipe the entries in")
     listed = _listed(file)
     if listed and all(isinstance(each, dict) and "lesson" in each for each in listed):
-        tended = asking.ask(api.tending.propose(answers=_of_lessons(listed), by=_by()))
+        tended = context.ask(api.tending.propose(answers=_of_lessons(listed), by=_by()))
         yield options.AnswerWithStatus(tended, not tended.proposals)
         _show_tended(tended)
         return
@@ -380,7 +380,7 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
     if not (session or output.is_for_agent() or any(each["quotes"] for each in entries)):
         session = "none"  # a person wrote it, of no session
     command = api.learn.propose(entries=entries, session=session, folder=str(Path.cwd()))
-    answer = asking.ask(command)
+    answer = context.ask(command)
     yield options.AnswerWithStatus(answer, bool(entries) and not answer.proposals)
     for line in proposals.proposed(answer):
         output.say(line)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from vault_index import config, files, git
 from vault_index.entrypoints import agents, serving
-from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli import context, output
 from vault_index.errors import GitError, NoVaultError, VaultError
 from vault_index.share import git_hooks
 from vault_index.vault import INDEX
@@ -39,21 +39,23 @@ def run(*, purge: bool, yes: bool) -> None:
         if not sys.stdin.isatty():
             raise VaultError("nothing is removed without asking", "pass --yes")
         if not output.confirm("remove all of these?"):
-            asking.note("nothing removed")
+            context.note("nothing removed")
             return
     for step in steps:
         try:
             step.remove()
         except (VaultError, OSError) as error:  # of a folder that nobody may write
-            asking.note(f"warning: left: {step.what}: {error}")
+            context.note(f"warning: left: {step.what}: {error}")
     if steps:
         output.say(f"removed; lessons stay{'' if purge else f', and so does {home} (see --purge)'}")
     if plugin := agents.enabled_by(Path.cwd()):
-        asking.note(f"note: {agents.shown(plugin)} is removed by Claude Code itself:")
-        asking.note(f"      claude plugin uninstall {agents.NAME}")
+        context.note(f"note: {agents.shown(plugin)} is removed by Claude Code itself:")
+        context.note(f"      claude plugin uninstall {agents.NAME}")
     if steps:
-        asking.note("note: .githooks, .gitattributes and .gitignore stay: your repository has them")
-    asking.note("the program itself: pip uninstall lessons-vault (or uv tool, or pipx)")
+        context.note(
+            "note: .githooks, .gitattributes and .gitignore stay: your repository has them"
+        )
+    context.note("the program itself: pip uninstall lessons-vault (or uv tool, or pipx)")
 
 
 def _agents() -> Iterator[Step]:
@@ -73,7 +75,7 @@ def _machine() -> Iterator[Step]:
 
 def _vaults() -> Iterator[Step]:
     try:
-        root = asking.vault().root
+        root = context.vault().root
     except NoVaultError:
         return
     if (root / INDEX).is_dir():
@@ -81,7 +83,7 @@ def _vaults() -> Iterator[Step]:
     try:
         steps = [*_of_git(root)]
     except GitError as error:
-        asking.note(f"warning: left: git's settings and hooks for {root}: {error.message}")
+        context.note(f"warning: left: git's settings and hooks for {root}: {error.message}")
         return
     yield from steps
 

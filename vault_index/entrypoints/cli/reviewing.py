@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.entrypoints.cli import asking, output
+from vault_index.entrypoints.cli import context, output
 from vault_index.entrypoints.words import proposals
 from vault_index.errors import VaultError
 from vault_index.lesson.category import NO_CATEGORY
@@ -71,7 +71,7 @@ def ask_category(card: Card) -> str:
     while not chosen:
         typed = output.ask(f"category of {card.title!r}? ({usual}{NO_CATEGORY} for none)").strip()
         chosen = typed or card.fitting
-    asking.note_new_categories([chosen])
+    context.note_new_categories([chosen])
     return chosen
 
 
@@ -131,7 +131,7 @@ class Review:
                 f"{number} {what}" for what, number in {**done, "left": left}.items() if number
             ]
             with contextlib.suppress(OSError):  # the terminal was closed
-                asking.note(", ".join(parts))
+                context.note(", ".join(parts))
 
     def _review(self, id: str, number: int) -> bool:
         """Ask until one proposal is decided or skipped; False for quit."""
@@ -182,7 +182,7 @@ class Review:
             category = ask_category(card)
         command = api.proposal.accept(id=card.id, category=category, commit=self._commit)
         accepted = self._decide("accepted", card.id, command)
-        asking.note(f"accepted: {accepted.path}")
+        context.note(f"accepted: {accepted.path}")
 
     def _reject(self) -> bool:
         if output.press(_REJECTS) != "r":
@@ -193,30 +193,30 @@ class Review:
     def _reject_one(self, id: str) -> None:
         self._decide("rejected", id, api.proposal.reject(id=id))
         self._rejected.append(id)
-        asking.note(f"rejected; [u]ndo, or later `lessons review reject --undo {id}`")
+        context.note(f"rejected; [u]ndo, or later `lessons review reject --undo {id}`")
 
     def _take_back(self) -> bool:
         if not self._rejected:
-            asking.note("nothing was rejected in this review")
+            context.note("nothing was rejected in this review")
             return False
         back = self._ask(api.proposal.take_back(id=self._rejected[-1]))
         self._rejected.pop()
         self._decided.discard(back.id)
         self._done["rejected"] -= 1
         self._ids.append(back.id)  # it comes last
-        asking.note(f"it waits again, at the end: {back.title}")
+        context.note(f"it waits again, at the end: {back.title}")
         return False
 
     def _edit(self) -> bool:
         seen = self._card.source
         if not seen:
-            asking.note("it cannot be read: correct its file, or reject it")
+            context.note("it cannot be read: correct its file, or reject it")
             return False
         text = seen
         while True:
-            saved = asking.edit_text(text, asking.vault().root)
+            saved = context.edit_text(text, context.vault().root)
             if saved is None or saved == seen:
-                asking.note("nothing was changed")
+                context.note("nothing was changed")
                 return False
             text = saved
             try:
@@ -232,7 +232,7 @@ class Review:
     def _merge(self) -> bool:
         into = proposals.into(self._card)
         if not into:
-            asking.note("no lesson is like it")
+            context.note("no lesson is like it")
             return False
         planned = self._ask(api.proposal.merge(id=self._card.id, into=into))
         show_diff(planned.diff)
@@ -243,7 +243,7 @@ class Review:
             id=id, into=planned.id, seen=planned.before, commit=self._commit, write=True
         )
         merged = self._decide("merged", id, command)
-        asking.note(f"merged: {merged.path}")
+        context.note(f"merged: {merged.path}")
         return True
 
     def _choose_category(self) -> bool:
@@ -255,13 +255,13 @@ class Review:
         typed = output.ask(f"category (now {now or 'none'}):").strip()
         self._category = typed or self._category
         if typed:
-            asking.note(f"to be accepted in {typed}")
+            context.note(f"to be accepted in {typed}")
         return False
 
     def _strike(self) -> bool:
         texts = proposals.answers(self._card)
         if not texts:
-            asking.note("it has no prompts")
+            context.note("it has no prompts")
             return False
         for number, (text, about) in enumerate(texts, start=1):
             output.say(f"  {number}  {text}", indent=5)
@@ -271,14 +271,14 @@ class Review:
             return False
         text = texts[int(key) - 1][0]
         self._ask(api.proposal.strike(id=self._card.id, text=text))
-        asking.note(f"struck: {text}")
+        context.note(f"struck: {text}")
         self._show(self._card.id)
         return False
 
     def _decide_session(self) -> bool:
         session, batch = self._card.session, self._card.batch
         if not (session or batch):
-            asking.note("it is from no session")
+            context.note("it is from no session")
             return False
         listed = self._ask(api.proposal.select(session=session, batch=batch))
         for each in listed:
@@ -305,4 +305,4 @@ class Review:
         return answer
 
     def _ask(self, question: api.Question[api.Answer]) -> api.Answer:
-        return asking.ask(question)
+        return context.ask(question)

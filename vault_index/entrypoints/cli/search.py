@@ -11,7 +11,7 @@ import click
 
 from vault_index import api
 from vault_index.api import codec
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 from vault_index.errors import NoVaultError
 from vault_index.store import times
 
@@ -54,19 +54,19 @@ def search_command(
 
     asked, only = _query(" ".join(query), **options)
     settled = bool(asked.within or "skills" in asked.kinds)
-    is_counted = output.is_for_agent() and not hasattr(asking.place(), "uri")
+    is_counted = output.is_for_agent() and not hasattr(context.place(), "uri")
     find = api.learn.find if is_counted else api.search.find
     try:
-        answer = asking.ask(find(query=asked), settled=settled)
+        answer = context.ask(find(query=asked), settled=settled)
     except NoVaultError as error:
-        if not everything or asking.place() or os.environ.get("LESSONS_VAULT"):
+        if not everything or context.place() or os.environ.get("LESSONS_VAULT"):
             raise
         yield from _sessions_alone(asked, error)
         return
     if not (answer.hits or "skills" in asked.kinds):  # which have categories of their own
-        asking.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
+        context.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
     if everything:
-        found = asking.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
+        found = context.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
     sessions = {"sessions": [hit.as_json() for hit in found.hits]} if everything else {}
     yield _as_json(answer, asked, only) | sessions
     if everything:
@@ -86,8 +86,8 @@ def _sessions_alone(asked: Query, error: VaultError) -> options.Answers:
     """Search the sessions where there is no vault: the journal needs none."""
     from vault_index.entrypoints.cli import journal
 
-    asking.note(f"note: sessions alone: {error.message}")
-    found = asking.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
+    context.note(f"note: sessions alone: {error.message}")
+    found = context.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
     yield {"hits": [], "sessions": [hit.as_json() for hit in found.hits]}
     journal.print_hits(found)
 
@@ -105,7 +105,7 @@ def _query(text: str, *, kinds: tuple[str, ...], **options: Any) -> tuple[Query,
         named_options = "--in, --related-to, --tag, --type, --since and --until"
         raise click.UsageError(f"{named_options} are for lessons")
     options |= {"k": options["k"] or 0, "filters": codec.from_json(Filter, only)}
-    project = asking.project() if "skills" in kinds else ""
+    project = context.project() if "skills" in kinds else ""
     return Query(text, kinds=kinds or ("lessons",), project=project, **options), only
 
 
@@ -125,16 +125,16 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
     from vault_index.entrypoints.words import for_agents, hits
 
     if answer.text_only and answer.embedder != "none":
-        asking.note(f"note: full text only: {answer.text_only}")
+        context.note(f"note: full text only: {answer.text_only}")
     if answer.place:
-        asking.note(f"in {answer.place}")
+        context.note(f"in {answer.place}")
     if answer.unquoted:
-        asking.note(hits.without_quotes(answer.unquoted))
+        context.note(hits.without_quotes(answer.unquoted))
     if output.is_for_agent() and not asked.explain:
         output.text(for_agents.found(answer, asked.text))
         return
     if not answer.hits:
-        asking.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
+        context.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
     width = output.screen_width()
     are_above = [hit.is_above(answer.floor) for hit in answer.hits if hit.kind == "lessons"]
     silent_from = hits.silent_from(are_above)
@@ -147,7 +147,7 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
         for line in rest:
             output.row(line)
         if hit.withheld:
-            asking.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
+            context.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
     if width and hits.is_out_of_order(answer.hits):
         output.row(output.styled(hits.OUT_OF_ORDER, dim=True))
 
@@ -188,10 +188,10 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
     text = " ".join(query)
     if is_error:
         printed = sys.stdin.buffer.read().decode("utf-8", "replace")
-        answer = asking.ask(api.search.recall_failure(output=printed, command=text))
+        answer = context.ask(api.search.recall_failure(output=printed, command=text))
     elif text:
-        asked = api.search.recall(query=text, project=asking.project())
-        answer = asking.ask(asked, settled=True)
+        asked = api.search.recall(query=text, project=context.project())
+        answer = context.ask(asked, settled=True)
     else:
         raise click.UsageError("Missing argument 'QUERY...'.")
     yield {
@@ -209,7 +209,7 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
         near, floor, beside = answer.near, answer.floor, ""
         if near and floor is not None:
             beside = f" {hits.nearest(answer.silent, near.title, near.reason, floor)}"
-        asking.note(f"silent: {answer.silent}{beside}")
+        context.note(f"silent: {answer.silent}{beside}")
 
 
 MAX_MISTAKES = 20  # prompts of `eval`
@@ -238,14 +238,14 @@ def eval_command(
     """
     asked = api.state.measure(queries=str(queries), errors=is_error, left_out=bool(leave_out))
     if lessons is None and not leave_out:
-        figures = asking.ask(asked)
+        figures = context.ask(asked)
     else:
         from vault_index.api.state import scratch_vault  # `api.state` makes questions
 
         with scratch_vault(
-            str(lessons or ""), asking.place() or "", leave_out or 0.0, seed
+            str(lessons or ""), context.place() or "", leave_out or 0.0, seed
         ) as scratch:
-            figures = asking.ask(asked, of=scratch)
+            figures = context.ask(asked, of=scratch)
     yield figures
     _print_figures(figures)
     _print_mistakes(figures, queries)
@@ -264,7 +264,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
 def _print_mistakes(figures: dict[str, Any], queries: Path) -> None:
     """Name the ids that no lesson has, the prompts that were missed and those injected falsely."""
     for mistake in figures["unknown"]:
-        asking.note(
+        context.note(
             f"warning: {queries}:{mistake['line']}: no lesson {mistake['id']!r}: counted as missed"
         )
     for key, title in (

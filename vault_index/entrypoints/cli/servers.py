@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 from vault_index.errors import VaultError
 from vault_index.model_http import is_this_machine
 
@@ -52,19 +52,21 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
     from vault_index.entrypoints.mcp.agent import ServedAgent
     from vault_index.entrypoints.mcp.tools import build
 
-    logging.basicConfig(handlers=[bug.Handler(asking.note)])  # else the SDK prints tracebacks
+    logging.basicConfig(handlers=[bug.Handler(context.note)])  # else the SDK prints tracebacks
 
     if http:
         from vault_index import config
         from vault_index.entrypoints.mcp import server
 
         secret = _secret(token_file, host, config.home_folder())
-        server.serve(build(ServedAgent.here(asking.place()), tools), host, port, secret, output.say)
+        server.serve(
+            build(ServedAgent.here(context.place()), tools), host, port, secret, output.say
+        )
         return
     if sys.stdin.isatty():
-        asking.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
-        asking.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
-    build(ServedAgent.here(asking.place()), tools).run()
+        context.note("note: an agent starts this and speaks JSON on stdin; Ctrl-C ends it")
+        context.note("      to add it to Claude Code: claude mcp add lessons -- lessons mcp")
+    build(ServedAgent.here(context.place()), tools).run()
 
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
@@ -112,7 +114,7 @@ def serve_command(
     --background leaves a server behind, one a user, until --stop; it goes on after an upgrade.
     --at-login shows and writes a file for systemd or launchd, which has that done at each login.
     """
-    if how and hasattr(asking.place(), "uri"):
+    if how and hasattr(context.place(), "uri"):
         raise click.UsageError(f"--index goes without --{how}")
     if how and (host != DEFAULT_HOST or token_file):
         raise click.UsageError(f"--{how} serves this machine only, without --host and --token-file")
@@ -126,7 +128,7 @@ def serve_command(
             f"stopped serving {stopped}" if stopped else "nothing is served in the background"
         )
     elif how == "at-login":
-        _at_login(asking.vault(), port or HTTP_PORT, remove=remove, yes=yes)
+        _at_login(context.vault(), port or HTTP_PORT, remove=remove, yes=yes)
     else:
         _serve(port, host, token_file, opens=opens, background=how == "background")
 
@@ -149,7 +151,7 @@ def _serve(
         )
     if host.lower() == "localhost":  # it has two addresses: at the other, any program may listen
         host = DEFAULT_HOST
-    vault = asking.vault()
+    vault = context.vault()
     secret = _secret(token_file, host, vault.config.home)
     if background:
         address, began = serving.begin(vault, port, or_free=or_free)
@@ -171,7 +173,7 @@ def _serve(
         if opens:  # while the server begins
             threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
 
-    server.serve(vault, host, port, secret, announce, asking.note)
+    server.serve(vault, host, port, secret, announce, context.note)
 
 
 @options.command("open", "lessons open", has_json=False)
@@ -196,12 +198,12 @@ def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
     for line in file.text.splitlines():
         output.say(f"  {line}".rstrip())
     if not yes and sys.stdin.isatty() and not output.confirm("write it?"):
-        asking.note("nothing written")
+        context.note("nothing written")
         return
     file.write()
     if why := file.put_in_force():
-        asking.note(f"written, and not in force: {why}")
-        asking.note(f"to enable it: {' && '.join(map(shlex.join, file.enable))}")
+        context.note(f"written, and not in force: {why}")
+        context.note(f"to enable it: {' && '.join(map(shlex.join, file.enable))}")
         return
     output.say(f"serving {vault.root} on http://{DEFAULT_HOST}:{port}, now and at each login")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vault_index import api, files
-from vault_index.entrypoints.cli import asking, completion, options, output
+from vault_index.entrypoints.cli import completion, context, options, output
 from vault_index.errors import VaultError
 from vault_index.text.words import count
 
@@ -27,7 +27,7 @@ def sync_command() -> options.Answers:
 
     Nothing is forced, a conflict changes nothing here, and uncommitted changes are kept.
     """
-    done = asking.ask(api.share.sync())
+    done = context.ask(api.share.sync())
     yield done
     steps = {
         "fetched {}": done.fetched,
@@ -54,7 +54,7 @@ def offer_others(folder: Path) -> None:
 
     vault = open_vault(folder)
     if taken_by_none := packages.in_no_vault(vault.root):
-        asking.note(
+        context.note(
             f"note: in no vault: {status.in_no_vault([str(each) for each in taken_by_none])}"
         )
     outer = [str(root) for root in packages.unsearched(vault)]
@@ -63,12 +63,12 @@ def offer_others(folder: Path) -> None:
     named = vault.config[VaultsTable].above
     command = status.above_command(outer, named)
     what = f"{' and '.join(outer)}: lessons from there come here no longer"
-    if not asking.is_typed():
-        asking.note(f"note: {what}; to search both, in all your vaults: {command}")
+    if not context.is_typed():
+        context.note(f"note: {what}; to search both, in all your vaults: {command}")
         return
-    asking.note(f"{what}.")
+    context.note(f"{what}.")
     if not output.confirm("search both, here and in all your vaults?", default=True):
-        asking.note(f"no; later: {command}")
+        context.note(f"no; later: {command}")
         return
     from vault_index.edit import settings
 
@@ -84,7 +84,7 @@ def vaults_command() -> options.Answers:
     They are this one and those above it: `vaults.above` in your settings names their folders, nearest
     first. State and size of each are shown.
     """
-    rows = asking.ask(api.share.vaults())
+    rows = context.ask(api.share.vaults())
     yield rows
     width = max(len(row.name) for row in rows)
     for row in rows:
@@ -163,13 +163,13 @@ def check_command(
 
 def _check(paths: tuple[str, ...], staged: bool, form: str, error_status: int) -> options.Answers:
     places = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # Path.absolute keeps `..`
-    findings, files = asking.ask(api.share.check_files(paths=places, staged=staged))
+    findings, files = context.ask(api.share.check_files(paths=places, staged=staged))
     errors = _errors(findings)
     yield options.AnswerWithStatus(findings, error_status if errors else 0)
     if findings or not staged:
         _print_findings(findings, files, form)
     if errors and staged:
-        asking.note("not committed; fix it, or commit without the check: git commit --no-verify")
+        context.note("not committed; fix it, or commit without the check: git commit --no-verify")
 
 
 def _errors(findings: list[Finding]) -> int:
@@ -182,7 +182,7 @@ def _print_findings(findings: list[Finding], files: int, form: str) -> None:
 
     printed, errors = list(map(str, findings)), _errors(findings)
     if form == "github":
-        root = asking.vault().root.resolve()
+        root = context.vault().root.resolve()
         below = root.relative_to((git.top_of(root) or root).resolve()).as_posix()
         prefix = "" if below == "." else f"{below}/"
         printed = [fired.annotation(each, prefix) for each in findings]
@@ -207,18 +207,18 @@ def _check_against(
     from vault_index import files, git
     from vault_index.entrypoints.words import fired
 
-    commit = git.fork_point(asking.vault().root, revision)
+    commit = git.fork_point(context.vault().root, revision)
     if not commit:
         hint = "fetch it first, or name a commit, tag or branch"
         raise VaultError(f"no commit {revision!r:.80}", hint)
-    findings, count_of_files = asking.ask(api.share.check_files(since=commit))
+    findings, count_of_files = context.ask(api.share.check_files(since=commit))
     data = files.read_named(prompts) if prompts else b""
     lines = data.decode("utf-8", "replace").splitlines()
     sample = [each.strip() for each in lines if each.strip() and not each.startswith("#")]
     before, now = _states(commit, sample)
     changed, tried = fired.changes(before, now), len(now.fired)
     seen = {each.id for each in changed if each.state != fired.SAME}
-    every = asking.ask(api.share.touched(since=commit))
+    every = context.ask(api.share.touched(since=commit))
     touched = [each for each in every if each.lesson not in seen]
     if comment:
         text = fired.comment(changed, tried, _errors(findings), now.text_only, touched)
@@ -236,14 +236,14 @@ def _states(commit: str, sample: list[str]) -> tuple[VaultSnapshot, VaultSnapsho
     from vault_index import git
     from vault_index.entrypoints.words.fired import VaultSnapshot
 
-    vault = asking.vault()
+    vault = context.vault()
     before, now = VaultSnapshot(), VaultSnapshot()
     was_there = bool(git.tree(vault.lessons_dir, commit))
 
-    with asking.as_of(commit) if was_there else nullcontext() as past:
+    with context.as_of(commit) if was_there else nullcontext() as past:
 
         def ask(question: api.Question[api.Answer]) -> Iterator[tuple[VaultSnapshot, api.Answer]]:
-            yield now, asking.ask(question, settled=True)
+            yield now, context.ask(question, settled=True)
             if past is not None:
                 yield before, past(question)
 
@@ -261,7 +261,7 @@ MAX_LINE_CHARS = 160  # of a line that looks like a secret
 
 
 def _list_stale() -> options.Answers:
-    answer = asking.ask(api.injection.stale_lessons())
+    answer = context.ask(api.injection.stale_lessons())
     yield answer
     if not answer.reasons:
         output.say("no lesson needs another look")
@@ -269,16 +269,16 @@ def _list_stale() -> options.Answers:
         output.say(f"{reason.path}: {reason.why}")
         output.say(f"  {reason.do}")
     if answer.reasons:
-        asking.note("if it still holds: lessons check --confirm ID")
+        context.note("if it still holds: lessons check --confirm ID")
 
 
 def _confirm(lesson_ids: tuple[str, ...]) -> options.Answers:
     if not lesson_ids:
         raise click.UsageError("name the lessons: lessons check --confirm ID")
-    names = [asking.name_in_vault(lesson_id) for lesson_id in lesson_ids]
-    if asking.is_typed():
+    names = [context.name_in_vault(lesson_id) for lesson_id in lesson_ids]
+    if context.is_typed():
         _ask_about_secrets(names)
-    answer = asking.ask(api.injection.confirm(names=names, by=asking.speaker()))
+    answer = context.ask(api.injection.confirm(names=names, by=context.speaker()))
     yield options.AnswerWithStatus(answer, bool(answer.failed))
     for lesson in answer.confirmed:
         verb = "confirmed" if lesson.changed else "was confirmed today already:"
@@ -299,8 +299,8 @@ def _ask_about_secrets(names: Sequence[str]) -> None:
     for name in names:
         if harmless.FINGERPRINT.fullmatch(name):
             continue
-        path = asking.entry(name).path
-        data = files.read_file(asking.vault().root / path)
+        path = context.entry(name).path
+        data = files.read_file(context.vault().root / path)
         lines = data.decode("utf-8", "replace").splitlines()
         found = harmless.unsaid(data)
         for each in found:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vault_index import api
-from vault_index.entrypoints.cli import asking, options, output
+from vault_index.entrypoints.cli import context, options, output
 from vault_index.text.words import count
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def build_command(
     not change stays byte for byte, and changes made by hand are kept. --to claude copies all that were
     built to where Claude Code loads skills, in your own folder or in this project's.
     """
-    built = asking.ask(api.skill.build_ready(tags=list(tags), dry_run=dry_run))
+    built = context.ask(api.skill.build_ready(tags=list(tags), dry_run=dry_run))
     deployed: dict[str, str] = {}
     if agent and not dry_run:
-        deployed = asking.ask(api.skill.deploy(project=_folder(project)))
+        deployed = context.ask(api.skill.deploy(project=_folder(project)))
     yield options.AnswerWithStatus(built, any(skill.state == "failed" for skill in built))
     _show(built, dry_run=dry_run)
     _show_states(deployed)
@@ -58,11 +58,11 @@ def build_command(
 def remove_command(agent: str, project: bool) -> options.Answers:
     """Remove what `build --to` copied; what you changed stays."""
     del agent
-    states = asking.ask(api.skill.deploy(project=_folder(project), remove=True))
+    states = context.ask(api.skill.deploy(project=_folder(project), remove=True))
     yield states
     _show_states(states)
     if not states:
-        asking.note("no copies of built skills are there")
+        context.note("no copies of built skills are there")
 
 
 def _folder(project: bool) -> str:
@@ -76,7 +76,7 @@ def _show_states(states: dict[str, str]) -> None:
 
 def _show(built: list[Built], *, dry_run: bool) -> None:
     if not built:
-        asking.note("no tag is ready for a skill; your agent writes one: `/lessons:skill TOPIC`")
+        context.note("no tag is ready for a skill; your agent writes one: `/lessons:skill TOPIC`")
     for skill in built:
         why = f": {skill.why}" if skill.why else ""
         would = "would be " if dry_run and skill.state in ("new", "changed") else ""
@@ -86,4 +86,4 @@ def _show(built: list[Built], *, dry_run: bool) -> None:
         about = f"  {would}{skill.state}, {count(skill.lessons, 'lesson')}{used}{why}"
         output.say(output.styled(skill.path, bold=True), about)
         for id, reason in skill.left_out.items():
-            asking.note(f"warning: {skill.name}: {id} is left out: {reason}")
+            context.note(f"warning: {skill.name}: {id} is left out: {reason}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vault_index import api, features
-from vault_index.entrypoints.cli import asking, install, options, output
+from vault_index.entrypoints.cli import context, install, options, output
 from vault_index.entrypoints.words import status
 from vault_index.hotpath import index_files
 
@@ -40,14 +40,14 @@ def init_command(path: Path | None) -> None:
         if is_done:
             output.say(what)
     if git_set.chain:
-        asking.note(f"note: {git_set.chain}")
+        context.note(f"note: {git_set.chain}")
     output.say(f"{folder} is a vault")
     for offer in features.adding("at_init"):
         offer(folder)
     if made.is_foreign:
         install.offer_languages()
     install.offer_recording(folder)
-    asking.announce_model()
+    context.announce_model()
 
 
 def _vault_of_repository(folder: Path) -> Path:
@@ -68,7 +68,7 @@ def config_command() -> None:
 @options.command("show", "lessons config show --json", of=config_command, paged=True)
 def show_settings() -> options.Answers:
     """Show the settings in force."""
-    settings = asking.ask(api.state.settings())
+    settings = context.ask(api.state.settings())
     yield settings
     width = max(len(setting.name) for setting in settings)
     for setting in settings:
@@ -111,7 +111,7 @@ def _put(name: str, value: str | None, shared: bool) -> None:
         if name in config.SETTINGS and name not in config.VAULT_KEYS:
             hint = f"lessons config {'unset' if value is None else 'set'} {name} {value or ''}"
             raise SettingsError(f"a vault may not set {name}", hint.rstrip())
-        file = asking.vault().lessons_dir / "vault.toml"
+        file = context.vault().lessons_dir / "vault.toml"
     new = settings.write(file, name, value)
     shown = status.setting_value(shown_value(name, new))
     output.say(f"{file}: {name} {'is not set' if value is None else f'= {shown}'}")
@@ -125,9 +125,9 @@ def edit_settings() -> None:
     file = config.home_folder() / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
-    asking.edit_file(file, file.parent)
+    context.edit_file(file, file.parent)
     for problem in config.load().unknown_keys:
-        asking.note(f"warning: {problem}")
+        context.note(f"warning: {problem}")
 
 
 @click.group("model", cls=options.WithDefault, epilog="Example: lessons model fetch")
@@ -163,7 +163,7 @@ def fetch_model(source: Path | None) -> None:
     from vault_index.embed import download
 
     home = config.home_folder()
-    came = download.fetch(home, source=source, say=asking.note, progress=sys.stderr.isatty())
+    came = download.fetch(home, source=source, say=context.note, progress=sys.stderr.isatty())
     output.say(f"{download.folder(home)}: {came}")
 
 
@@ -203,7 +203,7 @@ def index_command(
         yield from _publish(vaults or (None,), engine or "")
         return
     values = {"rebuild": rebuild, "wait": not no_wait, "fetch": not no_fetch}
-    stats = asking.ask(api.state.index(**values, read_all=not no_wait))
+    stats = context.ask(api.state.index(**values, read_all=not no_wait))
     yield stats
     if stats.busy:
         output.say("another process is indexing")
@@ -212,7 +212,7 @@ def index_command(
     if stats.rebuilt:
         output.say(f"built from scratch: {stats.rebuilt}")
     if stats.no_authors:
-        asking.note(f"warning: authors are not known: {stats.no_authors}")
+        context.note(f"warning: authors are not known: {stats.no_authors}")
     for problem in stats.problems:
         output.say(f"{problem.path}:{problem.line}: {problem.message}")
 
@@ -220,7 +220,7 @@ def index_command(
 def _publish(vaults: Sequence[str | None], engine: str) -> options.Answers:
     if engine and engine != "ray" and not engine.startswith("ray://"):
         raise click.UsageError("--engine is ray or ray://HOST:PORT")
-    every = [asking.ask(api.state.publish_index(engine=engine), of=folder) for folder in vaults]
+    every = [context.ask(api.state.publish_index(engine=engine), of=folder) for folder in vaults]
     yield every if len(every) > 1 else every[0]
     for done in every:
         vectors = f"{done.added} vectors added, {done.vectors} in all"
@@ -238,16 +238,16 @@ def status_command(check: bool) -> options.Answers:
     from vault_index.entrypoints import doctor
 
     if check:
-        troubles = doctor.examine(asking.place())
+        troubles = doctor.examine(context.place())
         yield options.AnswerWithStatus({"ok": not troubles, "troubles": troubles}, bool(troubles))
         if not troubles:
             output.say("everything is fine")
         _print_troubles(troubles)
         return
-    state = asking.ask(api.state.report())
-    vault = asking.vault()
+    state = context.ask(api.state.report())
+    vault = context.vault()
     watcher, hooks = doctor.watcher(vault), doctor.hooks(vault)
-    troubles = doctor.examine(asking.place(), whole=False)
+    troubles = doctor.examine(context.place(), whole=False)
     yield {**state.as_json(), "watcher": watcher, "hooks": hooks, "troubles": troubles}
     for line in status.lines(state, watcher, hooks):
         output.say(line, indent=11)
@@ -285,7 +285,7 @@ def watch_command(how: str | None, as_json: bool) -> None:
     if how == "stop":  # wherever it is typed
         output.say("stopped" if launch.stop() else "there was no watcher")
         return
-    vault = asking.vault()
+    vault = context.vault()
     if how == "background":
         begun, is_new = launch.open_and_wait(vault)
         verb = "watching" if is_new else "already watching"
@@ -307,7 +307,7 @@ def _run(vault: Vault) -> None:
     lock = launch.take_lock()
     if lock is None:  # it watches this vault from now on, if it did not
         launch.open_in_background(vault)
-        asking.note(f"{vault.root} has a watcher already")
+        context.note(f"{vault.root} has a watcher already")
         return
     background.watch(vault.root, lock, _say_now)
 
