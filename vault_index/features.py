@@ -131,13 +131,13 @@ FEATURES = (
     Feature(
         "journal",
         "Sessions are recorded on this machine and can be searched.",
-        "journal.archive journal.backlog journal.capture journal.done "
+        "journal.archive journal.backlog journal.capture journal.recap "
         "journal.forget journal.importing journal.index journal.observe journal.record "
         "search.journal client.journal entrypoints.recording "
         "entrypoints.cli.journal entrypoints.words.journal",
         table="journal",
         settings=JournalTable,
-        at_start="journal.done:section",
+        at_start="journal.recap:section",
         watch="watch.journal:JournalWatch",
         state="entrypoints.recording:state",
         lines="entrypoints.words.journal:status_lines",

@@ -12,7 +12,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation, about_redirects, about_retries
 from tests.support.files import commit, lesson_text, write
 from vault_index import config
-from vault_index.journal import done
+from vault_index.journal import recap
 from vault_index.vault import Vault
 
 
@@ -64,7 +64,7 @@ def test_a_session_begins_with_all_that_was_asked_and_nothing_twice(
     talk = Conversation(root, "uploads").asks(asked).edits("up.py", "a", "b").says("Done.")
     talk.asks(paste).says("The clock.").asks("The login redirect loses the query string, too")
     run("lessons", "journal", "import", cwd=root)
-    lines = done.section(config.load(), root, "another").splitlines()
+    lines = recap.section(config.load(), root, "another").splitlines()
     said = [line.partition("] ")[2] or line.removeprefix("> Request: ") for line in lines]
     assert said.count(asked) == 1
     assert said.count("What is wrong here, and why only at night?") == 1
