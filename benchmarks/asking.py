@@ -144,7 +144,7 @@ def _by_command(vault: Vault, questions: list[dict[str, Any]]) -> Iterator[Row]:
         for searches in (1, 2):
             ask = AskTable(model="ollama:reader", max_searches=searches)
             llm = replace(vault.config.llm, calls_a_day=1_000)
-            config = replace(vault.config, ollama_host=server.url, llm=llm).having(ask)
+            config = replace(vault.config, ollama_host=server.url, llm=llm).with_tables(ask)
             asked = Vault(vault.root, config)
             right = {kind: list[bool]() for kind in kinds}
             for each in questions:

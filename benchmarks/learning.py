@@ -105,7 +105,7 @@ def points_sent(folder: Path) -> Iterator[Row]:
         sessions[name] = Material(SESSION, name, moments=seen)
     yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"
     for tokens in BUDGETS:
-        config = Config(home=folder).having(LearnTable(tokens=tokens))
+        config = Config(home=folder).with_tables(LearnTable(tokens=tokens))
         there = chars = 0
         for name, material in sessions.items():
             sent = grounding.squeezed(stages.shown(material, config, Request())).casefold()

@@ -65,7 +65,7 @@ def main() -> None:
             config = Config(
                 home=home,
                 llm=LlmTable(openai_url=f"{address}/v1", max_tokens=MAX_ANSWER, calls_a_day=1_000),
-            ).having(LearnTable(model=name, tokens=BUDGET))
+            ).with_tables(LearnTable(model=name, tokens=BUDGET))
             vault = Vault(made.root, config)
             if options.sessions:
                 list(instruments.shown(learned(vault, options.sessions, options.most)))

@@ -342,7 +342,7 @@ def _with(config: Config, values: Mapping[str, Any], where: str) -> Config:
             continue
         changed = replace(_table(config, table), **{key: new})
         is_core = table not in _TABLES_OF
-        config = replace(config, **{table: changed}) if is_core else config.having(changed)
+        config = replace(config, **{table: changed}) if is_core else config.with_tables(changed)
     return replace(config, origins={**config.origins, **dict.fromkeys(values, where)})
 
 

@@ -62,7 +62,9 @@ def test_files_that_git_ignores_or_the_user_names_are_left_out(
     shop = tmp_path / "shop"
     run("git", "init", "-q", shop, cwd=tmp_path)
     (shop / ".gitignore").write_text("*.local\n/private/\n")
-    named = journal.config.having(replace(journal.config[JournalTable], exclude=("customers/*",)))
+    named = journal.config.with_tables(
+        replace(journal.config[JournalTable], exclude=("customers/*",))
+    )
     file = write_transcript(
         own_world,
         "a",

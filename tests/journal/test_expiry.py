@@ -53,7 +53,7 @@ def age(journal: Journal, days: int) -> None:
 
 def keeping(journal: Journal, days: int) -> Journal:
     table = replace(journal.config[JournalTable], retention_days=days)
-    return Journal(journal.config.having(table))
+    return Journal(journal.config.with_tables(table))
 
 
 def test_nothing_goes_unless_the_settings_say_when(journal: Journal) -> None:

@@ -22,7 +22,7 @@ TITLE = "after_login() must pass the query string on"
 
 def set_to(home: Path, **values: Any) -> Config:
     config = Config(home=home)
-    return config.having(replace(config[LearnTable], **values))
+    return config.with_tables(replace(config[LearnTable], **values))
 
 
 def run(model: ScriptedModel, config: Config, request: Request = Request()) -> list[str]:  # noqa: B008  # frozen

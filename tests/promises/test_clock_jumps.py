@@ -184,7 +184,7 @@ def test_one_day_with_a_wrong_clock_lets_no_session_go(
 ) -> None:
     journal = a_journal(own_world)
     table = replace(journal.config[JournalTable], retention_days=30)
-    journal = Journal(journal.config.having(table))
+    journal = Journal(journal.config.with_tables(table))
     for name, at in (("old", NOW - 20 * DAY), ("new", NOW), ("wrong", ahead)):
         keep(journal, name, prompt(name, 1, "Why?", "2026-03-01T10:00:00.000Z"))
         with state.writing(own_world) as db:

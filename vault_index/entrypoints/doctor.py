@@ -213,8 +213,8 @@ def _model(vault: Vault) -> Iterator[Trouble]:
         return
     status.degraded(vault, is_now=False)
     last = injections.records(chosen.home, vault.root, limit=MAX_PROMPTS)
-    if times := sum(each.silent == OTHER_LANGUAGE for each in last):
-        what = f"{count(times, 'prompt')} in a language that the model does not know got nothing"
+    if number := sum(each.silent == OTHER_LANGUAGE for each in last):
+        what = f"{count(number, 'prompt')} in a language that the model does not know got nothing"
         yield Trouble("model", what, languages.SWITCH)
     with suppress(VaultError):  # of an index that is reported already
         built_with = vault.open_index().embedder
@@ -250,8 +250,8 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
     complaints = injections.complaints_of(vault.root, vault.config.home, DAY_SECONDS)
     failed = [each for each in complaints if each["message"] != NO_INDEX]
     if failed:
-        times = count(len(failed), "time")
-        what = f"hooks failed {times} in the last 24 hours: {failed[-1]['message']}"
+        often = count(len(failed), "time")
+        what = f"hooks failed {often} in the last 24 hours: {failed[-1]['message']}"
         log = vault.config.home / HOOK_LOG
         yield Trouble("hooks", what, f"tail {shlex.quote(str(log))}")
 

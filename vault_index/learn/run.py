@@ -249,7 +249,7 @@ def learn(
     else:
         material = gather.session(vault, name or gather.LAST, place)
     if tokens:
-        settings = vault.config.having(replace(vault.config[LearnTable], tokens=tokens))
+        settings = vault.config.with_tables(replace(vault.config[LearnTable], tokens=tokens))
         vault = Vault(vault.root, settings)
     return learn_from(vault, caller, material, force=force, dry_run=dry_run, asked_by=asked_by)
 
@@ -536,7 +536,7 @@ def material_of(vault: Vault, caller: LearnCaller, session: str, folder: str) ->
     settings = replace(vault.config[LearnTable], tokens=MATERIAL_TOKENS, stages=1)
     work = _prepare(vault, caller, material, by=AGENT)
     request = _request(work.seen, caller)
-    text = stages.instructed(work.seen, vault.config.having(settings), request)
+    text = stages.instructed(work.seen, vault.config.with_tables(settings), request)
     return SessionText(material.session, text)
 
 

@@ -12,7 +12,7 @@ class _Search(ModuleType):
     """This package as a function, since `vault_index.search(vault, "...")` is what a script types."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Search as `client.here.search` does, which is above this room and so loads by name."""
+        """Search as `client.local.search` does, which is above this room and so loads by name."""
         return importlib.import_module("vault_index.client.local").search(*args, **options)
 
 

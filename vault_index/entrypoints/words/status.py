@@ -93,8 +93,8 @@ def _used(injected: Summary) -> Iterator[str]:
         took = f"; p50 {injected.p50_ms:.0f} ms, p90 {injected.p90_ms:.0f} ms"
     searched = f"{injected.prompts} searched for since {injected.since}"
     yield f"prompts    {searched}, {injected.answered} answered{took}"
-    for lesson_id, times in injected.most_used[:3]:
-        yield f"{times:>8}x  {lesson_id}"
+    for lesson_id, uses in injected.most_used[:3]:
+        yield f"{uses:>8}x  {lesson_id}"
     if injected.last_used:
         lately = (f"{id} ({times.local(at)[:10]})" for id, at in injected.last_used[:3])
         yield f"lately     {', '.join(lately)}"
