@@ -23,7 +23,7 @@ from benchmarks.instruments import Row
 from vault_index import api, client, state
 from vault_index.api import codec
 from vault_index.embed import download
-from vault_index.entrypoints.words import proposals as words
+from vault_index.entrypoints.wording import proposals as words
 from vault_index.hotpath import protocol
 from vault_index.proposals import draft, fingerprint, review, store
 from vault_index.vault import Vault, open_vault

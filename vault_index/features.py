@@ -134,13 +134,13 @@ FEATURES = (
         "journal.archive journal.backlog journal.capture journal.recap "
         "journal.forget journal.importing journal.index journal.observe journal.record "
         "search.journal client.journal entrypoints.recording "
-        "entrypoints.cli.journal entrypoints.words.journal",
+        "entrypoints.cli.journal entrypoints.wording.journal",
         table="journal",
         settings=JournalTable,
         at_start="journal.recap:section",
         watch="watch.journal:JournalWatch",
         state="entrypoints.recording:state",
-        lines="entrypoints.words.journal:status_lines",
+        lines="entrypoints.wording.journal:status_lines",
         checks="entrypoints.recording:journal",
         commands=(("Sessions", "journal", "journal"),),
         tools="entrypoints.mcp.journal:TOOLS",
@@ -154,14 +154,14 @@ FEATURES = (
         "Sessions, commits and files become proposals, which a person reviews.",
         "learn.by_rule learn.cost learn.diff learn.grounding learn.gate learn.gather learn.material "
         "learn.runs learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline "
-        "proposals api.tending entrypoints.cli.proposals entrypoints.words.proposals",
+        "proposals api.tending entrypoints.cli.proposals entrypoints.wording.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,
         shared="significance min_files min_lines exclude",
         nudge="learn.nudge:line",
         state="learn.runs:in_status",
-        lines="entrypoints.words.proposals:status_lines",
+        lines="entrypoints.wording.proposals:status_lines",
         commands=(
             ("Sessions", "proposals", "learn review tend"),
             ("For agents and programs", "proposals", "propose"),
@@ -179,7 +179,7 @@ FEATURES = (
         at_project="index.skills:register",
         at_prompt="recall.select:skills",
         state="learn.skills.build:state",
-        lines="entrypoints.words.hits:skills_line",
+        lines="entrypoints.wording.hits:skills_line",
         checks="learn.skills.build:troubles",
         commands=(("For agents and programs", "skills", "skills"),),
     ),
@@ -202,7 +202,7 @@ FEATURES = (
         variables={"LESSONS_INDEX_SHARED": "shared"},
         at_full_pass="publish:compare_some",
         state="publish:state",
-        lines="entrypoints.words.hits:vectors_line",
+        lines="entrypoints.wording.hits:vectors_line",
         vectors="publish:taking",
         publish="publish:publish",
         checks="publish:troubles",
@@ -212,7 +212,7 @@ FEATURES = (
         "Sections of a file make a document, a course among them, that can be read whole.",
         "api.document",
         state="search.documents:state",
-        lines="entrypoints.words.hits:documents_line",
+        lines="entrypoints.wording.hits:documents_line",
     ),
     Feature(
         "above",
@@ -222,7 +222,7 @@ FEATURES = (
         settings=VaultsTable,
         at_init="entrypoints.cli.sharing:offer_others",
         state="share.packages:state",
-        lines="entrypoints.words.status:other_vaults",
+        lines="entrypoints.wording.status:other_vaults",
         at_full_pass="watch.current:take_in_above",
         commands=(("This machine", "sharing", "vaults"),),
     ),

@@ -16,7 +16,7 @@ from tests.support.hits import LESSON
 from tests.support.terminals import at_terminal
 from vault_index.api import injection, learn
 from vault_index.entrypoints.cli import output
-from vault_index.entrypoints.words import for_agents
+from vault_index.entrypoints.wording import for_agents
 from vault_index.index import reconcile
 from vault_index.recall.block import CHARS_PER_TOKEN
 from vault_index.search.hit import HitList, Query, WholeEntry

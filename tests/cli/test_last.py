@@ -14,7 +14,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text
 from tests.support.hits import LESSON
 from tests.support.indexed import kept_on
-from vault_index.entrypoints.words import hits
+from vault_index.entrypoints.wording import hits
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
 from vault_index.search import query

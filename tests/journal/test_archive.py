@@ -12,7 +12,7 @@ from tests.support.files import write
 from tests.support.journals import a_journal, keep, prompt
 from vault_index import state
 from vault_index.entrypoints.recording import JournalStatus
-from vault_index.entrypoints.words.journal import status_lines
+from vault_index.entrypoints.wording.journal import status_lines
 from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session, short_id

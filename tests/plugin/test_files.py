@@ -14,7 +14,7 @@ import frontmatter
 import pytest
 
 from tests.support.places import PLUGIN, REPO
-from vault_index.entrypoints import agents, words
+from vault_index.entrypoints import agents, wording
 from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.journal import JOURNAL_TOOL
 from vault_index.entrypoints.mcp.learning import ProposedLesson
@@ -96,13 +96,13 @@ def test_commands_are_called_by_people_only() -> None:
     ("name", "file"),
     # a command's file may not be called skill.md: Claude Code takes its folder for a skill
     [
-        *((words.LEARN, "commands/learn.md"), (words.TEND, "commands/tend.md")),
-        (words.SKILL, "skills/skill/SKILL.md"),
+        *((wording.LEARN, "commands/learn.md"), (wording.TEND, "commands/tend.md")),
+        (wording.SKILL, "skills/skill/SKILL.md"),
     ],
 )
 def test_an_agent_is_told_the_same_everywhere(name: str, file: str) -> None:
     command = frontmatter.loads((PLUGIN / file).read_text("utf-8"))
-    assert command.content.strip() == words.instructions(name, "$ARGUMENTS").strip()
+    assert command.content.strip() == wording.instructions(name, "$ARGUMENTS").strip()
 
 
 def test_what_is_taught_is_there() -> None:

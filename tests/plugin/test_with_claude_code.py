@@ -17,7 +17,7 @@ from tests.support.commands import BIN, run
 from tests.support.files import commit, lesson_text, write
 from tests.support.messages_api import MessagesApi, model_that_calls, results_of
 from tests.support.places import PLUGIN, REPO
-from vault_index.entrypoints import words
+from vault_index.entrypoints import wording
 from vault_index.proposals import draft
 from vault_index.vault import Vault
 from vault_index.watch import launch
@@ -157,7 +157,7 @@ def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
     assert f"dropped: {ENTRIES[1]['title']}: none of its quotes is in the session" in first
     assert f"the session has: “{ASKED}”" in first
     assert f"{ids[1]} waits" in second
-    told = words.instructions(words.LEARN, "")
+    told = wording.instructions(wording.LEARN, "")
     assert len(told) + len(first) + len(second) < 4 * 2_000  # some four characters a token
     listed = run("lessons", "review", "list", "--json", cwd=team.root).json
     assert [each["id"] for each in listed] == [ids[1]]

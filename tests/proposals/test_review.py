@@ -18,7 +18,7 @@ from tests.support.indexed import kept_on
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.proposal import Card, Target
-from vault_index.entrypoints.words import proposals
+from vault_index.entrypoints.wording import proposals
 from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
 from vault_index.lesson.parse import parse_file

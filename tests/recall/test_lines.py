@@ -13,7 +13,7 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.floors import set_floors
 from tests.support.given import records
 from tests.support.hits import LESSON
-from vault_index.entrypoints.words import hits
+from vault_index.entrypoints.wording import hits
 from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.recall.respond import Had, for_failure, respond

@@ -16,7 +16,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import given_to, near, records
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from tests.support.serving import answering
-from vault_index.entrypoints.words import hits
+from vault_index.entrypoints.wording import hits
 from vault_index.recall import silence
 from vault_index.recall.respond import respond
 from vault_index.store.injections import Delivery, Event

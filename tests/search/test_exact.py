@@ -21,7 +21,7 @@ from tests.support.serving import answering
 from tests.support.shown_vaults import TEXT_ONLY
 from vault_index.api import learn
 from vault_index.entrypoints.mcp import texts
-from vault_index.entrypoints.words import sentence
+from vault_index.entrypoints.wording import sentence
 from vault_index.index import reconcile
 from vault_index.lesson import identifiers
 from vault_index.recall import select

@@ -13,7 +13,7 @@ from vault_index import api
 from vault_index.api.measuring import measure_embedder
 from vault_index.embed import minilm
 from vault_index.entrypoints.doctor import Hooks
-from vault_index.entrypoints.words import status as words
+from vault_index.entrypoints.wording import status as words
 from vault_index.index import reconcile
 from vault_index.index import words as counts
 from vault_index.recall import select

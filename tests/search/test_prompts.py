@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.files import MakeVault, lesson_text
-from vault_index.entrypoints.words import hits
+from vault_index.entrypoints.wording import hits
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.search import query, rivals

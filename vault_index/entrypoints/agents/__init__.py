@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from vault_index import features, git
-from vault_index.entrypoints import words
+from vault_index.entrypoints import wording
 from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import HookSettings
 from vault_index.entrypoints.agents.section import MarkedSection
@@ -109,8 +109,8 @@ gone wrong before (a build, a deployment, a migration, an error you cannot expla
 # What a user types to an agent without the plugin: files of ours for each agent that has such files.
 
 COMMANDS = {  # what each does, in the heading of its file and for the agent
-    words.LEARN: ("Learn from this session", "Propose lessons from this session"),
-    words.TEND: ("Write prompts for lessons", "Write prompts for lessons that have none"),
+    wording.LEARN: ("Learn from this session", "Propose lessons from this session"),
+    wording.TEND: ("Write prompts for lessons", "Write prompts for lessons that have none"),
 }
 _END = "[end of lessons]"
 
@@ -121,7 +121,7 @@ def command_files(agent: HookSettings, settings: Path) -> list[tuple[Path, Marke
     files = []
     for name in COMMANDS if pattern else ():
         file = Path(os.path.normpath(settings.parent / pattern.replace("NAME", name)))
-        section, text = _form(file.name, name, words.instructions(name, agent.profile.typed))
+        section, text = _form(file.name, name, wording.instructions(name, agent.profile.typed))
         files.append((file, section, text))
     return files
 

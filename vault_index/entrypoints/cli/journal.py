@@ -13,7 +13,7 @@ import click
 from vault_index import api, files
 from vault_index.api import codec
 from vault_index.entrypoints.cli import context, options, output
-from vault_index.entrypoints.words import excerpt, journal
+from vault_index.entrypoints.wording import excerpt, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
 from vault_index.search.hit import parts_of

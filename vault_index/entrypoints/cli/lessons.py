@@ -272,7 +272,7 @@ def show_command(lesson_id: str | None, at: str | None) -> options.Answers:
     values = codec.to_json(entry) | codec.to_json(used or {}) | {"related": links}
     yield {key: value for key, value in values.items() if key != "file_hash"}
     if output.is_for_agent():
-        from vault_index.entrypoints.words import for_agents
+        from vault_index.entrypoints.wording import for_agents
 
         remarks = [f"a word on it: {used.word}"] if used and used.word else []
         output.text(for_agents.lesson(entry, links, remarks))
@@ -318,7 +318,7 @@ def _parts_of(name: str) -> list[WholeEntry]:
 
 def _show_document(parts: list[WholeEntry]) -> None:
     if output.is_for_agent():
-        from vault_index.entrypoints.words import for_agents
+        from vault_index.entrypoints.wording import for_agents
 
         output.text("\n".join(map(for_agents.lesson, parts)))
         return
@@ -493,7 +493,7 @@ def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
     if record.missed:
         yield f"missed: {record.silent or 'no reason was kept'}"
     elif not (record.lessons or record.skills):
-        from vault_index.entrypoints.words import hits
+        from vault_index.entrypoints.wording import hits
         from vault_index.recall.silence import CAN_BE_TAUGHT
 
         near, floor, said = record.near, record.floor, record.silent or "no reason was kept"

@@ -13,7 +13,7 @@ import click
 from vault_index import api
 from vault_index.entrypoints.cli import context, options, output, reviewing
 from vault_index.entrypoints.cli.output import from_here
-from vault_index.entrypoints.words import proposals, spent
+from vault_index.entrypoints.wording import proposals, spent
 from vault_index.errors import VaultError
 from vault_index.text.words import count
 
@@ -152,7 +152,7 @@ def tend_command(list: bool, dry_run: bool, show: bool, most: int) -> options.An
     if show and not dry_run:
         raise click.UsageError("--show prints what would be sent: add --dry-run")
     if list:
-        from vault_index.entrypoints.words import for_agents
+        from vault_index.entrypoints.wording import for_agents
 
         answer = context.ask(api.tending.untended(most=most))
         yield answer

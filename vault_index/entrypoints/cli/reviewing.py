@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.entrypoints.cli import context, output
-from vault_index.entrypoints.words import proposals
+from vault_index.entrypoints.wording import proposals
 from vault_index.errors import VaultError
 from vault_index.lesson.category import NO_CATEGORY
 

@@ -50,7 +50,7 @@ def search_command(
     "Introduction to AI", and with --lesson 3 only that lesson of it. With --all, sessions of every
     project and time follow the lessons.
     """
-    from vault_index.entrypoints.words import hits
+    from vault_index.entrypoints.wording import hits
 
     asked, only = _query(" ".join(query), **options)
     settled = bool(asked.within or "skills" in asked.kinds)
@@ -122,7 +122,7 @@ def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, A
 
 
 def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
-    from vault_index.entrypoints.words import for_agents, hits
+    from vault_index.entrypoints.wording import for_agents, hits
 
     if answer.text_only and answer.embedder != "none":
         context.note(f"note: full text only: {answer.text_only}")
@@ -158,7 +158,7 @@ def _is_injected(hit: Hit, answer: HitList) -> bool:
 
 
 def _explain(answer: HitList) -> None:
-    from vault_index.entrypoints.words import hits
+    from vault_index.entrypoints.wording import hits
     from vault_index.search.hit import parts_of
 
     least = "not measured yet" if answer.floor is None else parts_of(answer.floor)
@@ -183,7 +183,7 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
 
     With --error, what it would get when a command failed: make 2>&1 | lessons recall --error make
     """
-    from vault_index.entrypoints.words import hits
+    from vault_index.entrypoints.wording import hits
 
     text = " ".join(query)
     if is_error:

@@ -18,7 +18,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Finding
-    from vault_index.entrypoints.words.fired import VaultSnapshot
+    from vault_index.entrypoints.wording.fired import VaultSnapshot
 
 
 @options.command("sync", "lessons sync")
@@ -47,7 +47,7 @@ def offer_others(folder: Path) -> None:
 
     At a terminal it asks whether prompts search the vaults around it.
     """
-    from vault_index.entrypoints.words import status
+    from vault_index.entrypoints.wording import status
     from vault_index.features import VaultsTable
     from vault_index.share import packages
     from vault_index.vault import open_vault
@@ -178,7 +178,7 @@ def _errors(findings: list[Finding]) -> int:
 
 def _print_findings(findings: list[Finding], files: int, form: str) -> None:
     from vault_index import git
-    from vault_index.entrypoints.words import fired
+    from vault_index.entrypoints.wording import fired
 
     printed, errors = list(map(str, findings)), _errors(findings)
     if form == "github":
@@ -205,7 +205,7 @@ def _check_against(
 ) -> options.Answers:
     """Check what changed since a revision, and show its effect."""
     from vault_index import files, git
-    from vault_index.entrypoints.words import fired
+    from vault_index.entrypoints.wording import fired
 
     commit = git.fork_point(context.vault().root, revision)
     if not commit:
@@ -234,7 +234,7 @@ def _check_against(
 def _states(commit: str, sample: list[str]) -> tuple[VaultSnapshot, VaultSnapshot]:
     """Return the lessons at a commit and now, and which fire at each taught prompt and a sample."""
     from vault_index import git
-    from vault_index.entrypoints.words.fired import VaultSnapshot
+    from vault_index.entrypoints.wording.fired import VaultSnapshot
 
     vault = context.vault()
     before, now = VaultSnapshot(), VaultSnapshot()

@@ -13,7 +13,7 @@ import click
 
 from vault_index import api, features
 from vault_index.entrypoints.cli import context, install, options, output
-from vault_index.entrypoints.words import status
+from vault_index.entrypoints.wording import status
 from vault_index.hotpath import index_files
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 from vault_index import api
-from vault_index.entrypoints import words
+from vault_index.entrypoints import wording
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.server import LessonsServer, explained
@@ -18,7 +18,7 @@ from vault_index.entrypoints.mcp.tools import (
     about,
     add_tool,
 )
-from vault_index.entrypoints.words import for_agents
+from vault_index.entrypoints.wording import for_agents
 from vault_index.errors import VaultError
 
 Texts = tuple[str, ...]
@@ -117,7 +117,7 @@ def _add(server: LessonsServer, agent: ServedAgent) -> None:
 
     def learn(what: str = "") -> str:
         """Propose lessons from this conversation, or from the last session."""
-        return words.instructions(words.LEARN, what)
+        return wording.instructions(wording.LEARN, what)
 
     def tend() -> str:
         """Write prompts for lessons that have none."""
@@ -125,11 +125,11 @@ def _add(server: LessonsServer, agent: ServedAgent) -> None:
             bare = agent.ask(api.tending.untended())
         except VaultError as error:
             return f"Tell me this: {explained(error)}"
-        return words.instructions(words.TEND, for_agents.untended(bare))
+        return wording.instructions(wording.TEND, for_agents.untended(bare))
 
     def skill(topic: str) -> str:
         """Write a skill from the lessons about a topic."""
-        return words.instructions(words.SKILL, topic)
+        return wording.instructions(wording.SKILL, topic)
 
     server.prompt(title="Review proposals")(review_proposals)
     server.prompt(title="Learn from this session")(learn)

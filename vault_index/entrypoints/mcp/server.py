@@ -27,7 +27,7 @@ from vault_index.entrypoints import bug, guard
 from vault_index.entrypoints.guard import App, Receive, Scope, Send
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import ServedAgent
-from vault_index.entrypoints.words import for_agents
+from vault_index.entrypoints.wording import for_agents
 from vault_index.errors import VaultError
 from vault_index.text.quote import defused_line
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.words import for_agents, journal, sentence
-from vault_index.entrypoints.words import proposals as proposals_words
-from vault_index.entrypoints.words.for_agents import fenced, line
-from vault_index.entrypoints.words.hits import without_quotes
+from vault_index.entrypoints.wording import for_agents, journal, sentence
+from vault_index.entrypoints.wording import proposals as proposals_words
+from vault_index.entrypoints.wording.for_agents import fenced, line
+from vault_index.entrypoints.wording.hits import without_quotes
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block

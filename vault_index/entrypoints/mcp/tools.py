@@ -16,7 +16,7 @@ from vault_index import api, features
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.mcp.server import LessonsServer, add_resource
-from vault_index.entrypoints.words import for_agents
+from vault_index.entrypoints.wording import for_agents
 from vault_index.hotpath import spool
 
 READS = ToolAnnotations(

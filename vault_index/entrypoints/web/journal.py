@@ -20,7 +20,7 @@ from vault_index.entrypoints.web.fields import Text, Word, answer_form, many, sh
 from vault_index.entrypoints.web.refusal import Refusal, refuse_unknown
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words import journal as words
+from vault_index.entrypoints.wording import journal as words
 from vault_index.hotpath import spool
 from vault_index.journal.record import (
     IN_JSON,

@@ -19,7 +19,7 @@ from vault_index.entrypoints.web.markdown import html_of
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import fragment
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words import proposals
+from vault_index.entrypoints.wording import proposals
 
 PRIVATE = "/page/private/review"
 

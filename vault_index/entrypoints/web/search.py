@@ -26,7 +26,7 @@ from vault_index.entrypoints.web.markdown import excerpt_of, title_with_marks
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.entrypoints.web.render import address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
-from vault_index.entrypoints.words.hits import (
+from vault_index.entrypoints.wording.hits import (
     OUT_OF_ORDER,
     evidence,
     is_out_of_order,

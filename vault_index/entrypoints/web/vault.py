@@ -12,7 +12,7 @@ from vault_index import api
 from vault_index.entrypoints import doctor
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client
-from vault_index.entrypoints.words import status
+from vault_index.entrypoints.wording import status
 from vault_index.vault import open_vault
 
 PRIVATE = "/page/private/vault"

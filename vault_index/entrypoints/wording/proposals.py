@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from vault_index.entrypoints.words import spent
+from vault_index.entrypoints.wording import spent
 from vault_index.lesson import passages
 from vault_index.lesson.category import offered
 from vault_index.proposals.draft import AGENT, CHECK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from vault_index.entrypoints.words import excerpt
+from vault_index.entrypoints.wording import excerpt
 from vault_index.recall.block import named, signed
 from vault_index.recall.silence import NOTHING
 from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
