@@ -120,7 +120,7 @@ STARTERS = {"cli.servers": {"mcp", "web"}, "cli.install": {"hook"}, "serving.": 
 
 @pytest.mark.slow
 def test_doors_import_no_other_door() -> None:
-    """They share `words` and the modules of `entrypoints` beside them."""
+    """They share `wording` and the modules of `entrypoints` beside them."""
     for module, file in MODULES.items():
         door, _, rest = module.removeprefix("entrypoints.").partition(".")
         if not module.startswith("entrypoints."):
