@@ -10,13 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the names that `__getattr__` finds
+    from vault_index.git.changes import *  # noqa: F403
     from vault_index.git.checkout import *  # noqa: F403
     from vault_index.git.dotgit import *  # noqa: F403
     from vault_index.git.history import *  # noqa: F403
     from vault_index.git.run import *  # noqa: F403
 
 # A part is loaded when something of it is asked for: all of them take half a bare Python's start.
-_PARTS = ("dotgit", "run", "checkout", "history")
+_PARTS = ("dotgit", "run", "checkout", "history", "changes")
 
 
 def __getattr__(name: str) -> Any:
