@@ -24,8 +24,7 @@ from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
 from vault_index.llm.backend import Tool, ToolCall
-from vault_index.recall import allowed
-from vault_index.recall import ratings as ratings
+from vault_index.recall import allowed, ratings
 from vault_index.search import above, documents, floor, query
 from vault_index.search.hit import Hit, Query
 from vault_index.store import filters, schema
