@@ -12,8 +12,9 @@ import pytest
 from vault_index.ask import respond
 from vault_index.ask.citations import check
 from vault_index.ask.conversations import Exchange
-from vault_index.ask.passages import JOURNAL, NAME, Passage, SearchRequest, SearchResult
+from vault_index.ask.passages import JOURNAL, Passage, SearchRequest, SearchResult
 from vault_index.ask.respond import Answer
+from vault_index.ask.tool import NAME
 from vault_index.errors import (
     ModelAwayError,
     ModelBudgetError,

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vault_index.ask import passages
+from vault_index.ask import passages, tool
 from vault_index.ask.citations import check
 from vault_index.ask.conversations import Exchange, turns
 from vault_index.ask.passages import JOURNAL, Passage, SearchRequest, SearchResult
@@ -166,7 +166,7 @@ def _deciding(
     """Let the model search as often as it may, and answer."""
     allowed = "one search" if max_searches == 1 else f"{max_searches} searches"
     system = _prompt("ask").replace("{searches}", allowed)
-    question = ModelQuestion(system, course.query, before=turns(before), tools=(passages.SEARCH,))
+    question = ModelQuestion(system, course.query, before=turns(before), tools=(tool.SEARCH,))
     searches = 0
     for _ in range(max_searches + SPARE_ROUNDS):
         reply = _ask(course, model, question)
@@ -184,7 +184,7 @@ def _deciding(
             return _written(course)
         results: list[Turn] = []
         for call in reply.calls:
-            wanted = passages.parse_call(call)
+            wanted = tool.parse_call(call)
             if isinstance(wanted, str):
                 text = wanted
             elif searches == max_searches:
@@ -214,7 +214,7 @@ def _searched_first(
     if not _is_chatter(course.query):
         text = course.query
         if before and len(text.split()) < SHORT_WORDS:  # "and on production?"
-            text = f"{before[-1].question[: passages.MAX_QUERY_CHARS]} {text}"
+            text = f"{before[-1].question[: tool.MAX_QUERY_CHARS]} {text}"
         result = _search(course, find, SearchRequest(text))
         if not course.passages:
             course.show(_unknown(course))
@@ -237,7 +237,7 @@ def _search(course: _Course, find: Find, wanted: SearchRequest) -> str:
     course.search = Search(wanted.query, wanted.kind, wanted.category, result.place)
     course.event({"event": "search", "search": asdict(course.search)})
     course.event({"event": "passages", "passages": course.passages})
-    return passages.render(new, result.place, result.notes)
+    return tool.render(new, result.place, result.notes)
 
 
 def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None:
