@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index import api, llm
 from vault_index.api.question import Caller, command, question
-from vault_index.ask import conversations, passages, respond
+from vault_index.ask import conversations, passages, respond, suggestions
 from vault_index.ask.conversations import Exchange
 from vault_index.ask.passages import JOURNAL, MAX_PASSAGES, Passage, SearchRequest, SearchResult
 from vault_index.ask.respond import FAILED, UNKNOWN, Answer
@@ -217,6 +217,6 @@ def _beginning(text: str, most: int = MAX_ANSWER_CHARS) -> str:
 
 
 @question
-def suggest(vault: Vault, count: int = passages.COUNT) -> list[str]:
+def suggest(vault: Vault, count: int = suggestions.COUNT) -> list[str]:
     """Return some questions that lessons of the vault answer, of its latest lessons first."""
-    return passages.suggested(vault, count)
+    return suggestions.suggested(vault, count)

@@ -5,29 +5,26 @@ This is what a watcher answers. Lessons that hooks leave out are not among them,
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vault_index import files
 from vault_index.ask import citations
 from vault_index.ask.citations import words_of
 from vault_index.check.redact import redact
 from vault_index.errors import VaultError
-from vault_index.hotpath import chatter
 from vault_index.index.derived import CATEGORY
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
-from vault_index.recall import allowed, ratings
+from vault_index.recall import allowed
 from vault_index.search import above, documents, floor, query
 from vault_index.search.hit import Hit, Query
 from vault_index.store import filters, schema
-from vault_index.text import blocks, quote
+from vault_index.text import blocks
 
 if TYPE_CHECKING:
     from vault_index.search.documents import Document
@@ -153,7 +150,7 @@ def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
         weighted=True,
     )
     lesson = place.lesson
-    hits, near = (_lesson(vault, asked, lesson), []) if lesson else _split_at_floor(vault, asked)
+    hits, near = (_lesson(vault, asked, lesson), []) if lesson else split_at_floor(vault, asked)
     made = _passages(vault, wanted, allowed.only_trusted(vault, hits), MAX_PASSAGES)
     room = _room_for_weak(made, wanted)
     weak = _passages(vault, wanted, allowed.only_trusted(vault, near), room) if room else []
@@ -164,7 +161,7 @@ def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
     return SearchResult(tuple(made), place.title, place.notes)
 
 
-def _split_at_floor(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
+def split_at_floor(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
     results = query.run(vault, asked)
     floors = floor.in_force(vault, asked.text, text_only=bool(results.text_only))
     least = floors.line if floors else None
@@ -179,9 +176,6 @@ def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
         rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
         hits = [Hit.of_lesson(row, 0.0, 0.0) for row in rows]
     return hits
-
-
-# places
 
 
 def _place(vault: Vault, wanted: SearchRequest) -> _SearchScope:
@@ -227,9 +221,6 @@ def _category(vault: Vault, name: str, notes: list[str]) -> str:
     if place is not None:
         notes.append(f"no category is called {name.strip()!r}, so none was searched alone")
     return ""
-
-
-# passages
 
 
 def _passages(vault: Vault, wanted: SearchRequest, hits: Sequence[Hit], most: int) -> list[Passage]:
@@ -382,49 +373,3 @@ def _line(vault: Vault, path: str, whole: str, start: int) -> int:
         if at >= 0:
             return text.count("\n", 0, at + start) + 1
     return 0
-
-
-# Questions to begin with, from the prompts that lessons are for and their titles: the vault answers each.
-
-COUNT = 6
-MAX_TRIED = 6  # lessons for each question
-MAX_SUGGESTED_CHARS = 120  # a longer question is not taken in at a glance
-_SUGGESTING = ("lesson_id", "fires_on", "categories", "created_at", "updated_at")
-_NEVER = datetime.min.replace(tzinfo=UTC)
-
-
-def suggested(vault: Vault, count: int = COUNT) -> list[str]:
-    """Return taught prompts of lessons: the latest first, and of each category one before two.
-
-    Each finds its lesson above the floor. Lessons that are withheld, or that somebody called wrong,
-    suggest nothing. Raises IndexStateError without an index.
-    """
-    where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS)
-    taught = [row for row in vault.open_index().store.rows(_SUGGESTING, where) if row["fires_on"]]
-    wrong = ratings.wrong(vault, {row["lesson_id"] for row in taught}) if taught else {}
-    rows = [row for row in taught if row["lesson_id"] not in wrong]
-    rows.sort(key=lambda row: str(row["lesson_id"]))
-    rows.sort(key=lambda row: row["updated_at"] or row["created_at"] or _NEVER, reverse=True)
-    by_category = {next(iter(row["categories"] or ()), ""): row for row in reversed(rows)}
-    firsts = {row["lesson_id"] for row in by_category.values()}
-    rows.sort(key=lambda row: row["lesson_id"] not in firsts)
-    questions: dict[str, None] = {}
-    for lesson in rows[: MAX_TRIED * count]:
-        own = (each for each in _asking(lesson) if _is_answered(vault, each, lesson["lesson_id"]))
-        questions |= dict.fromkeys(itertools.islice(own, 1))
-        if len(questions) == count:
-            break
-    return list(questions)
-
-
-def _asking(row: Mapping[str, Any]) -> list[str]:
-    lines = [" ".join(quote.clean(prompt).split()) for prompt in row["fires_on"]]
-    return [line for line in lines if 0 < len(line) <= MAX_SUGGESTED_CHARS]
-
-
-def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
-    if chatter.why_skipped(question):
-        return False
-    asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
-    hits = allowed.only_trusted(vault, _split_at_floor(vault, asked)[0])
-    return lesson in [hit.lesson_id for hit in hits[:MAX_PASSAGES]]
