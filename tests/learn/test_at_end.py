@@ -20,8 +20,7 @@ from vault_index.config import Config, load
 from vault_index.hotpath import spool
 from vault_index.journal import backlog, capture
 from vault_index.journal.journal import Journal
-from vault_index.learn import run as at_end
-from vault_index.learn import runs
+from vault_index.learn import at_end, runs
 from vault_index.transcripts import reading
 from vault_index.vault import Vault
 

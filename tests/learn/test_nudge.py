@@ -18,8 +18,7 @@ from vault_index import api, client
 from vault_index.hotpath import spool
 from vault_index.journal import capture
 from vault_index.journal.journal import Journal
-from vault_index.learn import nudge
-from vault_index.learn import run as learning
+from vault_index.learn import at_end, nudge
 from vault_index.vault import Vault, open_vault
 
 REFUSAL = (
@@ -77,7 +76,7 @@ def ended(team: Vault, talk: Conversation) -> None:
     journal = Journal(team.config)
     spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     capture.capture(journal, talk.file, "claude")
-    learning.run_ended(journal, lambda _root, _values: ("", ""), pytest.fail)
+    at_end.run_ended(journal, lambda _root, _values: ("", ""), pytest.fail)
 
 
 def session(team: Vault, name: str = "one", then: Talk = repaired) -> Conversation:

@@ -19,7 +19,7 @@ from vault_index.entrypoints.mcp import texts
 from vault_index.errors import VaultError
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
-from vault_index.learn import gate, gather, run
+from vault_index.learn import by_agent, gate, gather, run
 from vault_index.proposals import review
 from vault_index.vault import Vault, open_vault
 
@@ -296,7 +296,7 @@ def test_an_earlier_session_is_read_and_proposed_from_by_its_id(
     assert "PERSON: The login redirect loses the query string" in material.text
     assert "FAILED: pytest tests/test_login.py" in material.text
     assert "retries" not in material.text.partition("<material>")[2]
-    assert len(material.text) <= 4 * run.MATERIAL_TOKENS
+    assert len(material.text) <= 4 * by_agent.MATERIAL_TOKENS
     assert before.id in texts.material(material)
     quote = "The login redirect loses the query string"
     assert propose(team, entry(quotes=[quote]), session=before.id).proposals

@@ -23,8 +23,7 @@ from vault_index.features import JournalTable
 from vault_index.hotpath import log, protocol, spool, start
 from vault_index.journal import backlog, capture, forget
 from vault_index.journal.journal import Journal
-from vault_index.learn import nudge, runs
-from vault_index.learn import run as learning
+from vault_index.learn import at_end, nudge, runs
 from vault_index.llm.backend import Usage
 from vault_index.store import injections, manifest
 from vault_index.store.injections import Delivery, Event, Given, Reply
@@ -175,7 +174,7 @@ def test_a_session_that_ended_then_waits_no_longer_than_others(
     spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     for wait, left in ((DAY, 1), (YEAR, 0)):
         set_clock(NOW - wait)
-        learning.run_ended(journal, lambda *_: (runs.AWAY, ""), lambda _: None)
+        at_end.run_ended(journal, lambda *_: (runs.AWAY, ""), lambda _: None)
         assert len(backlog.ended(journal)) == left
 
 

@@ -259,9 +259,9 @@ def propose(
     An entry has title, type, problem, cause, what_to_do, category, tags, quotes, failing_lines, prompts
     and files.
     """
-    from vault_index.learn import run
+    from vault_index.learn import by_agent
 
-    return run.propose(vault, _caller(caller), entries, session, folder)
+    return by_agent.propose(vault, _caller(caller), entries, session, folder)
 
 
 @command
@@ -270,10 +270,10 @@ def material(vault: Vault, caller: Caller, session: str, folder: str) -> Session
 
     `last` is the latest session in the folder before the one in which the agent asks.
     """
-    from vault_index.learn import gather, run
+    from vault_index.learn import by_agent, gather
 
     name = gather.BEFORE if session == gather.LAST else session
-    return run.material_of(vault, _caller(caller), name, folder)
+    return by_agent.material_of(vault, _caller(caller), name, folder)
 
 
 def lessons_by(ask: Callable[[Question[Any]], Any]) -> Lessons:

@@ -120,10 +120,10 @@ def _capture(lock: int) -> None:
         backlog.add(journal, later)
         capture.catch_up(journal, _say)
     if backlog.ended(journal):
-        from vault_index.learn import run
+        from vault_index.learn import at_end
 
         signal.alarm(LEARN_SECONDS)
-        run.run_ended(journal, _learn, _say)
+        at_end.run_ended(journal, _learn, _say)
 
 
 def _learn(root: str, values: dict[str, Any]) -> tuple[str, str]:

@@ -5,12 +5,10 @@ material -> significance -> entries, by a model or by rule -> gate -> proposals
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,10 +24,6 @@ from vault_index.errors import (
     VaultError,
 )
 from vault_index.features import LearnTable
-from vault_index.files import make_folder, try_lock
-from vault_index.hotpath import clock, index_files
-from vault_index.journal import archive, backlog
-from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
 from vault_index.learn import (
     by_rule,
@@ -38,7 +32,6 @@ from vault_index.learn import (
     gather,
     grounding,
     memory,
-    nudge,
     runs,
     significance,
     stages,
@@ -48,7 +41,6 @@ from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, LearnedL
 from vault_index.learn.runs import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import CallPlan, Request
-from vault_index.lesson.passages import text_of
 from vault_index.llm.backend import Usage
 from vault_index.proposals import draft, review
 from vault_index.proposals.draft import Proposal
@@ -63,6 +55,8 @@ if TYPE_CHECKING:
 
 SCOPES = (SESSION, COMMITS, FILES, MEMORY)
 RULES = "rules"  # what a run is by, without a model
+AGENT = "agent"  # what a run is by, whose entries the agent at hand wrote
+MAX_AT_ONCE = 6  # entries of an agent
 MANY = "more than the {most} that may be proposed of it (learn.max_entries)"
 _FULL = {
     "status": runs.FULL,
@@ -259,13 +253,13 @@ def _learn_from_memory(
 ) -> Learned:
     """Make a proposal of each note that an agent keeps for itself. Raises VaultError without any."""
     material, entries = memory.material_of(vault, folder)
-    work = _prepare(vault, caller, material, by=memory.BY)
+    work = prepare(vault, caller, material, by=memory.BY)
     if dry_run:
         text = "\n".join(each.title for each in entries)
         return work.answer(status=runs.DRY, text=text)
-    proposals, left = _propose(work, _context(work), entries, most=len(entries))
+    proposals, left = propose_entries(work, context_of(work), entries, most=len(entries))
     dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
-    return work.answer(status=_status_of(proposals), proposals=proposals, dropped=dropped)
+    return work.answer(status=status_of(proposals), proposals=proposals, dropped=dropped)
 
 
 def learn_from(
@@ -278,7 +272,7 @@ def learn_from(
     asked_by: str = runs.PERSON,
 ) -> Learned:
     """Make proposals of a material: see `learn`."""
-    work, config = _prepare(vault, caller, material, dry_run=dry_run), vault.config
+    work, config = prepare(vault, caller, material, dry_run=dry_run), vault.config
     run = work.run(asked_by)
     if dry_run:
         plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
@@ -312,7 +306,7 @@ def learn_from(
     return answer
 
 
-def _prepare(
+def prepare(
     vault: Vault, caller: LearnCaller, material: Material, *, dry_run: bool = False, by: str = ""
 ) -> _Work:
     config = vault.config
@@ -321,13 +315,13 @@ def _prepare(
     moments, orders = timeline.without_orders(material.moments)
     seen = replace(material, moments=moments)
     model = llm.open_model(name, config) if name else None
-    request = _request(seen, caller) if model or dry_run else Request()
+    request = request_of(seen, caller) if model or dry_run else Request()
     plan = stages.plan(seen, config, request) if model else CallPlan()
     by = by or (model.name if model else RULES)
     return _Work(vault, caller, material, seen, orders, worth, by, model, request, plan)
 
 
-def _request(material: Material, caller: LearnCaller) -> Request:
+def request_of(material: Material, caller: LearnCaller) -> Request:
     """Return what a model is told beside the material."""
     said = "\n".join(each.text for each in material.moments if each.kind == PERSON)
     try:
@@ -358,15 +352,15 @@ def _analyse(work: _Work) -> Learned:
     except ModelCallError as error:
         status = _STATUS.get(type(error), runs.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
-    proposals, left = _propose(work, _context(work), entries)
+    proposals, left = propose_entries(work, context_of(work), entries)
     outcome = (
-        _FULL if any(why == runs.FULL for _, why in left) else {"status": _status_of(proposals)}
+        _FULL if any(why == runs.FULL for _, why in left) else {"status": status_of(proposals)}
     )
     dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
     return work.answer(proposals=proposals, dropped=dropped, **outcome)
 
 
-def _status_of(proposals: Sequence[Made]) -> str:
+def status_of(proposals: Sequence[Made]) -> str:
     return runs.PROPOSED if proposals else runs.NOTHING
 
 
@@ -378,7 +372,7 @@ def _entries(work: _Work) -> list[LearnedLesson]:
     return stages.run(work.model, work.seen, work.vault.config, work.request, progress)
 
 
-def _propose(
+def propose_entries(
     work: _Work, context: gate.Context, entries: list[LearnedLesson], most: int = 0
 ) -> tuple[list[Made], list[tuple[LearnedLesson, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
@@ -446,7 +440,7 @@ def _made_again(proposal: Proposal) -> Made:
 _REASONS = {review.WAITS: gate.WAITS, review.REJECTED: gate.REJECTED, review.IS_LESSON: gate.LESSON}
 
 
-def _context(work: _Work) -> gate.Context:
+def context_of(work: _Work) -> gate.Context:
     lessons, given = work.caller.lessons, {}
     for id in [*work.material.injected][:MAX_GIVEN]:
         with suppress(VaultError):  # it was deleted since
@@ -467,141 +461,3 @@ def _context(work: _Work) -> gate.Context:
         if work.by in (AGENT, memory.BY)
         else f"{work.worth.points} points: {addends}".removesuffix(": "),
     )
-
-
-# Entries of the agent at hand: its context has the session, and its entries pass the same gate.
-
-MAX_AT_ONCE = 6  # entries of an agent
-MATERIAL_TOKENS = 7_000  # of a session that an agent reads
-AGENT = "agent"  # what such a run is by
-_PLACES = {"what_to_do": "summary", "failing_lines": "fires_on_error"}
-
-
-def propose(
-    vault: Vault,
-    caller: LearnCaller,
-    entries: Sequence[Mapping[str, Any]],
-    session: str = "",
-    folder: str = "",
-) -> Proposed:
-    """Make proposals of what an agent in a folder wrote: see `api.learn.propose`."""
-    if len(entries) > MAX_AT_ONCE:
-        why = f"{len(entries)} entries are more than a person reviews"
-        raise VaultError(why, f"choose the {MAX_AT_ONCE} best of them")
-    material = gather.at_hand(vault, session, Path(folder or vault.root))
-    work = _prepare(vault, caller, material, by=AGENT)
-    answer = Proposed(material.session, bool(material.moments))
-    if not entries:
-        waiting = [(each.id, each.title) for each in review.waiting(vault)]
-        categories = _request(work.seen, caller).categories
-        return replace(answer, waiting=waiting, categories=categories)
-    context = _context(work)
-    proposals, left = _propose(work, context, list(map(_written, entries)))
-    dropped = [_dropped(each, why, context) for each, why in left]
-    run = replace(
-        work.run(runs.AGENT),
-        at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        status=_status_of(proposals),
-        proposals=tuple(each.id for each in proposals),
-        dropped=dict(Counter(why for _, why in left)),
-    )
-    runs.end(vault.config, run)
-    return replace(answer, proposals=proposals, dropped=dropped)
-
-
-def _written(values: Mapping[str, Any]) -> LearnedLesson:
-    """Return an entry as an agent writes it: what to do comes first, then why."""
-    named = {_PLACES.get(name, name): value for name, value in values.items()}
-    first, _, rest = str(named.get("summary", "")).strip().partition("\n\n")
-    explained = "\n\n".join(filter(None, (rest, str(named.get("cause", "")))))
-    return stages.entry_of({**named, "summary": first, "explanation": explained,
-                            "applies_to": named.get("files", ())})  # fmt: skip
-
-
-def _dropped(entry: LearnedLesson, reason: str, context: gate.Context) -> Dropped:
-    dropped = Dropped(entry.title[:MAX_TITLE_CHARS], reason)
-    if reason == gate.NO_QUOTE:
-        passages = (grounding.nearest_passage(each, context.texts) for each in entry.quotes)
-        return replace(dropped, passages=[each for each in passages if each])
-    if reason in (gate.LESSON, gate.GIVEN):
-        with suppress(VaultError):
-            drafted = draft.create(entry.title, text_of(entry.parts))
-            return replace(dropped, lesson=context.lessons.compare(drafted).nearest)
-    return dropped
-
-
-def material_of(vault: Vault, caller: LearnCaller, session: str, folder: str) -> SessionText:
-    """Return a session that is kept as the text that a model would be sent."""
-    material = gather.session(vault, session, Path(folder))
-    settings = replace(vault.config[LearnTable], tokens=MATERIAL_TOKENS, stages=1)
-    work = _prepare(vault, caller, material, by=AGENT)
-    request = _request(work.seen, caller)
-    text = stages.instructed(work.seen, vault.config.with_tables(settings), request)
-    return SessionText(material.session, text)
-
-
-# Learn from sessions when they end: `[learn] auto = true`, in the process that captures transcripts.
-#
-# The hook of a session's end notes its transcript, see `hotpath.spool`. Each session is analysed once,
-# however often it is taken up again, and nothing of it is in the agent's way: errors are in a log, and
-# `lessons status` names them.
-
-LOCK = "learn.lock"
-PATIENCE_SECONDS = 2 * 86_400  # that a session waits for a model that is away
-
-
-Learn = Callable[[str, dict[str, Any]], tuple[str, str]]  # (root, values) -> status, trouble
-
-
-def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
-    """Learn from the sessions that ended; return of how many. `learn` puts the command to a vault.
-
-    Without `[learn] auto` their notes are removed. Nothing happens while another process does it.
-    Raises StateError, WriteError.
-    """
-    if not journal.config[LearnTable].auto:
-        for note in backlog.ended(journal):
-            if session := archive.of_transcript(journal, note.transcript):
-                nudge.keep(journal, session)
-            backlog.remove(journal, note)
-        return 0
-    done, tried = 0, set[str]()
-    make_folder(journal.config.home)
-    with try_lock(journal.config.home / LOCK) as is_alone:
-        while is_alone and (due := [e for e in backlog.ended(journal) if e.name not in tried]):
-            for note in due:
-                tried.add(note.name)
-                ended = _ended(journal, note)
-                status = _learn_from(*ended, learn, say) if ended else ""
-                done += bool(status)
-                is_old = not clock.is_near(note.at, PATIENCE_SECONDS)
-                if status not in runs.LATER or is_old:
-                    backlog.remove(journal, note)
-    return done
-
-
-def _learn_from(session: str, root: str, learn: Learn, say: Callable[[str], None]) -> str:
-    """Return the status of what was learned from a session; what went wrong is said."""
-    values = {"scope": SESSION, "target": session, "asked_by": runs.NOBODY}
-    try:
-        status, trouble = learn(root, values)
-    except VaultError as error:
-        status, trouble = runs.FAILED, error.message
-    except Exception as error:  # noqa: BLE001  # a bug of ours; others still get their turn
-        status, trouble = runs.FAILED, f"{type(error).__name__}: {error}"
-    if trouble:
-        say(f"error: learning from session {session[:8]}: {trouble}")
-    return status
-
-
-def _ended(journal: Journal, note: backlog.Note) -> tuple[str, str] | None:
-    """Return a note's session and the root of the vault that may learn from it; None without.
-
-    The sessions of this product, of subagents, and forgotten ones are not there. Raises StateError.
-    """
-    session = archive.of_transcript(journal, note.transcript)
-    try:
-        root = index_files.find(None, session.folder, os.environ) if session else None
-    except (ValueError, OSError):
-        return None
-    return (session.id, root) if session and root and not session.parent else None
