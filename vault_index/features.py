@@ -153,8 +153,9 @@ FEATURES = (
         "learn",
         "Sessions, commits and files become proposals, which a person reviews.",
         "learn.at_end learn.by_agent learn.by_rule learn.cost learn.diff learn.grounding "
-        "learn.gate learn.gather learn.material learn.runs learn.nudge learn.run learn.significance learn.stages learn.tend learn.timeline "
-        "proposals api.tending entrypoints.cli.proposals entrypoints.wording.proposals",
+        "learn.gate learn.gather learn.material learn.runs learn.nudge learn.run "
+        "learn.significance learn.stages learn.tend learn.timeline proposals api.tending "
+        "entrypoints.cli.proposals entrypoints.wording.proposals",
         needs="journal",
         table="learn",
         settings=LearnTable,

@@ -22,7 +22,7 @@ from tests.support.model_server import ModelServer
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.learn import lessons_by
-from vault_index.entrypoints.words import spent
+from vault_index.entrypoints.wording import spent
 from vault_index.errors import VaultError
 from vault_index.learn import run, runs, stages
 from vault_index.learn.material import Material
