@@ -25,6 +25,7 @@ from typing import Any
 from benchmarks import instruments
 from benchmarks.instruments import EVAL, HOOK, Row
 from vault_index.embed import download
+from vault_index.hotpath import hook_event
 from vault_index.index import reconcile
 from vault_index.search import failures
 from vault_index.store import injections
@@ -104,7 +105,7 @@ def _in_turn(
 def _ask(vault: Vault, failed: Mapping[str, Any], session: str) -> tuple[float, bytes]:
     """Run a hook as an agent does, in a session of its own; return its time and what it printed."""
     event = {
-        "hook_event_name": injections.FAILURE,
+        "hook_event_name": hook_event.FAILURE,
         "session_id": f"{session}-{os.getpid()}",
         "cwd": str(vault.root),
         "tool_name": "Bash",

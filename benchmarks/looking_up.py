@@ -32,7 +32,7 @@ from benchmarks.instruments import Row
 from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.files import stamp_of
-from vault_index.hotpath import protocol
+from vault_index.hotpath import hook_event, protocol
 from vault_index.index import reconcile
 from vault_index.learn.skills import build
 from vault_index.lesson.file import hash_of, hash_of_file
@@ -83,7 +83,7 @@ def skills(scratch: Path) -> Iterator[Row]:
     reconcile.sync(vault)
     given = tuple(Given(str(number)) for number in range(CLUSTERS * A_CLUSTER))
     for _ in range(2):
-        injections.record(vault.config.home, vault.root, Delivery(injections.PROMPT, given=given))
+        injections.record(vault.config.home, vault.root, Delivery(hook_event.PROMPT, given=given))
     base = _python()
     for name in ("from nothing", "nothing changed"):
         began, busy = time.perf_counter(), time.process_time()

@@ -15,9 +15,9 @@ from tests.support.commands import BIN
 from tests.support.files import lesson_text
 from tests.support.indexed import copy_of
 from tests.support.watchers import watched
+from vault_index.hotpath.hook_event import Event
 from vault_index.recall import respond
 from vault_index.store import injections
-from vault_index.store.injections import Event
 from vault_index.vault import Vault
 
 HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"

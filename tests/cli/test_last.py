@@ -15,11 +15,11 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.hits import LESSON
 from tests.support.indexed import kept_on
 from vault_index.entrypoints.wording import hits
+from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
 from vault_index.search import query
 from vault_index.search.hit import percent_of
-from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "run the tests please"

@@ -12,6 +12,7 @@ from tests.support.serving import answering
 from tests.support.shown_vaults import TEXT_ONLY
 from tests.support.three_lessons import HEAP
 from vault_index.api import learn
+from vault_index.hotpath import hook_event
 from vault_index.store import injections
 from vault_index.vault import Vault
 
@@ -42,7 +43,7 @@ def test_status_counts_searches_and_reads_beside_what_came(team: Vault) -> None:
 
 
 def test_a_week_before_is_beside_it(team: Vault) -> None:
-    for days, event in ((1, injections.READ), (8, injections.SEARCH), (9, injections.PROMPT)):
+    for days, event in ((1, injections.READ), (8, injections.SEARCH), (9, hook_event.PROMPT)):
         at = injections.iso_time(time.time() - 86_400 * days)
         given_to(team, ("conventions/dates",), event=event, time=at)
     said = "in 7 days: 0 searches and 1 read of their own, lessons came 0 times"

@@ -14,7 +14,7 @@ from tests.support.commands import run
 from tests.support.files import lesson_text
 from tests.support.given import records
 from tests.support.watchers import watched
-from vault_index.store import injections
+from vault_index.hotpath import hook_event
 from vault_index.vault import Vault
 
 FILES = {
@@ -68,7 +68,7 @@ def test_the_first_edit_of_a_file_gets_one_lesson_in_one_line(team: Vault) -> No
         team, "api/migrations/0001.ipynb", "NotebookEdit", session_id="s2"
     )
     told = records(team)
-    assert [each.event for each in told] == [injections.EDIT] * 4
+    assert [each.event for each in told] == [hook_event.EDIT] * 4
     assert told[0].said == "migrations/0001_users.sql"
     last = run("lessons", "last", "-n", "9", cwd=team.root).out
     assert "edited: api/migrations/0001.ipynb" in last

@@ -14,7 +14,7 @@ from tests.support.commands import run
 from tests.support.files import lesson_text, write
 from tests.support.given import records
 from tests.support.watchers import watched
-from vault_index.store import injections
+from vault_index.hotpath import hook_event
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def test_a_failure_gets_one_lesson_and_the_second_the_same_said_as_such(team: Va
         assert "same failure" not in context(failed(team, agent_id="a1"))  # it has its own context
         assert failed(team, error="Exit code 1\nKeyError: 'price'") == ""
         assert "Use selectinload" in context(failed(team, session_id="s2"))
-    told = records(team, injections.FAILURE)
+    told = records(team, hook_event.FAILURE)
     assert [bool(each.lessons) for each in told] == [True, True, False, True, False, True]
     assert told[0].said == GREENLET
     assert told[2].silent == "given twice already"
@@ -101,7 +101,7 @@ def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_fail
             block = block_in(agent, "failure", ended(team, agent, "failure"))
             assert block.startswith("<lessons>")
             assert "Use selectinload" in block
-    assert len(records(team, injections.FAILURE)) == 5
+    assert len(records(team, hook_event.FAILURE)) == 5
     for agent in ("codex", "gemini", "cursor", "copilot"):  # no watcher, and none is asked for
         assert ended(team, agent, "success") == ""
     odd: list[tuple[str, dict[str, Any]]] = [
@@ -120,7 +120,7 @@ def test_other_agents_get_the_lesson_in_their_form_and_only_where_a_command_fail
     ]
     for agent, more in odd:
         assert ended(team, agent, "failure", **more) == "", more
-    assert len(records(team, injections.FAILURE)) == 5
+    assert len(records(team, hook_event.FAILURE)) == 5
     assert not (own_world / "hook.log").exists()
 
 

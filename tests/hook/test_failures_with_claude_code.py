@@ -18,7 +18,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import records
 from tests.support.messages_api import Blocks, MessagesApi, last_text, text, tool_use
 from tests.support.watchers import watched
-from vault_index.store import injections
+from vault_index.hotpath import hook_event
 from vault_index.vault import Vault
 
 pytestmark = [pytest.mark.claude_code, pytest.mark.timeout(900)]
@@ -79,7 +79,7 @@ def test_a_lesson_is_in_the_request_after_the_failure(
     after = hold(claude, api, team, own_world, MAIN)
     assert after
     assert ADVICE in after[0]
-    (told,) = records(team, injections.FAILURE)
+    (told,) = records(team, hook_event.FAILURE)
     assert told.lessons == ["development/greenlet"]
 
 
@@ -92,7 +92,7 @@ def test_a_subagent_is_told_at_its_start_and_after_a_failure_in_its_own_context(
     of_subagent = [each for each in sent if SUBTASK in each and DELEGATE not in each]
     assert START_ADVICE in of_subagent[0]
     assert "SubagentStart hook additional context: <lessons>" in of_subagent[0]
-    (told,) = records(team, injections.SUBAGENT)
+    (told,) = records(team, hook_event.SUBAGENT)
     assert told.lessons == ["development/api"]
 
 
@@ -121,5 +121,5 @@ def test_the_first_edit_of_a_file_gets_its_lesson(
     first = next(each for each in sent if "tool_result" in each)
     assert "PreToolUse:Write hook additional context: <lessons>" in first
     assert sent[-1].count(advice) == 1
-    (told,) = records(team, injections.EDIT)
+    (told,) = records(team, hook_event.EDIT)
     assert told.lessons == ["development/migrations"]

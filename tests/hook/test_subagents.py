@@ -12,8 +12,9 @@ from tests.support.commands import run
 from tests.support.given import records
 from tests.support.three_lessons import HEAP
 from tests.support.watchers import watched
+from vault_index.hotpath import hook_event
+from vault_index.hotpath.hook_event import Event
 from vault_index.store import injections
-from vault_index.store.injections import Event
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -72,7 +73,7 @@ def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
         assert SIGNPOST in other
         assert ADVICE not in other
         assert ADVICE not in send(team, prompt, prompt=f"{HEAP} again", prompt_id="p9")
-    told = records(team, injections.SUBAGENT)
+    told = records(team, hook_event.SUBAGENT)
     assert [bool(each.lessons) for each in told] == [True, True, False]
     assert told[0].prompt == injections.key_of(HEAP)
     assert run("lessons", "last", "-n", "9", cwd=team.root).out.count("node-heap")

@@ -16,9 +16,8 @@ from tests.support.files import MakeVault, lesson_text
 from tests.support.given import near, note
 from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_vault
 from tests.support.serving import Answering, answering, serving
-from vault_index.hotpath import log
+from vault_index.hotpath import hook_event, log
 from vault_index.lesson.parse import parse_file
-from vault_index.store import injections
 from vault_index.store.injections import Given
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
     root, home = a_vault(tmp_path_factory.mktemp("activity"))
     quiet = near("devops/limits", 0.4)
     for kind, said, more in (
-        (injections.PROMPT, QUIET, quiet),
-        (injections.FAILURE, ENDED, {"given": (Given("devops/heap", 0.4),)}),
-        (injections.FAILURE, LOST, quiet),
+        (hook_event.PROMPT, QUIET, quiet),
+        (hook_event.FAILURE, ENDED, {"given": (Given("devops/heap", 0.4),)}),
+        (hook_event.FAILURE, LOST, quiet),
     ):
         note(home, root, event=kind, session="calls", prompt=said, said=said, **more)
     with answering(root, home, LESSONS_EMBEDDER="none") as served:
@@ -121,7 +120,7 @@ def test_what_missed_its_deadline_is_among_them(make_vault: MakeVault, own_world
 def test_a_rule_that_no_search_found_has_no_score(make_vault: MakeVault, own_world: Path) -> None:
     vault = make_vault({"heap.md": lesson_text("Heap", "Raise the heap.")})
     run("lessons", "index", cwd=vault.root, env={"LESSONS_EMBEDDER": "none"})
-    for event in (injections.PROMPT, "SessionStart"):
+    for event in (hook_event.PROMPT, "SessionStart"):
         note(own_world, vault.root, event=event, session="s", given=(Given("heap", 0.0),))
     assert "Heap (without a search) heap" in run("lessons", "last", cwd=vault.root).out
     with answering(vault.root, own_world, LESSONS_EMBEDDER="none") as served:

@@ -14,7 +14,7 @@ from tests.support.injected import HEAP, HOSTILE, a_team
 from tests.support.serving import Serving
 from tests.support.shown_vaults import ShownVault
 from vault_index.entrypoints import guard
-from vault_index.store import injections
+from vault_index.hotpath import hook_event
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -42,7 +42,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         asked = partial(note, served.root.parent / "home", served.root, session="calls")
         asked(prompt="near", said=f"close {HOSTILE}", **near("devops/limits", 0.4))
         for _ in range(2):
-            asked(event=injections.FAILURE, prompt="full", said=f"error: no space {HOSTILE}")
+            asked(event=hook_event.FAILURE, prompt="full", said=f"error: no space {HOSTILE}")
         own = ShownVault(served.root, served.root.parent / "home")
         own.propose(f"Rotate {HOSTILE}", f"Rotate the key {HOSTILE} before each " + "long" * 200)
         yield served

@@ -17,6 +17,7 @@ from tests.support.serving import Answering, Serving, answering
 from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from tests.support.watchers import soon
 from vault_index import state
+from vault_index.hotpath import hook_event
 from vault_index.store import injections
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_worl
 
     for said in ("no space left on device", "connection refused by host", "disk quota reached"):
         for _ in range(2):
-            asked(said, event=injections.FAILURE)
-    asked("no space left on device", "ops/cache", event=injections.FAILURE)
+            asked(said, event=hook_event.FAILURE)
+    asked("no space left on device", "ops/cache", event=hook_event.FAILURE)
     for said, score in (("far away", 0.2), ("nearby", 0.4), ("nearby", 0.45), ("taught", 0.4)):
         asked(said, **near("ops/cache", score))
     key = injections.key_of("taught")

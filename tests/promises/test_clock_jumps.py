@@ -21,12 +21,13 @@ from vault_index.embed import download
 from vault_index.entrypoints import doctor, guard
 from vault_index.features import JournalTable
 from vault_index.hotpath import log, protocol, spool, start
+from vault_index.hotpath.hook_event import Event
 from vault_index.journal import backlog, capture, forget
 from vault_index.journal.journal import Journal
 from vault_index.learn import at_end, nudge, runs
 from vault_index.llm.backend import Usage
 from vault_index.store import injections, manifest
-from vault_index.store.injections import Delivery, Event, Given, Reply
+from vault_index.store.injections import Delivery, Given, Reply
 from vault_index.vault import Vault
 
 DAY, YEAR = 86_400.0, 365 * 86_400.0

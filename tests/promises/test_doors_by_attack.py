@@ -38,10 +38,10 @@ from vault_index.api import silent
 from vault_index.entrypoints.mcp import texts, tools
 from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.errors import VaultError
+from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.learn.skills import build as skills
 from vault_index.recall.respond import respond
-from vault_index.store.injections import Event
 from vault_index.text.quote import open_fence
 from vault_index.vault import Vault, open_vault
 

@@ -9,10 +9,10 @@ import pytest
 from tests.support.files import write
 from tests.support.given import records
 from vault_index import config
-from vault_index.hotpath import agents
+from vault_index.hotpath import agents, hook_event
+from vault_index.hotpath.hook_event import Event
 from vault_index.recall.respond import respond
 from vault_index.store import injections
-from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "the harbour gate stays shut, what do I run"
@@ -38,12 +38,12 @@ def told(vault: Vault, name: str, session: str, **values: Any) -> str:
 
 def asks(vault: Vault, session: str, **values: Any) -> bool:
     """Whether a prompt about the gate gets its lesson."""
-    return GATE in told(vault, injections.PROMPT, session, prompt=PROMPT, **values)
+    return GATE in told(vault, hook_event.PROMPT, session, prompt=PROMPT, **values)
 
 
 def starts(vault: Vault, source: str, session: str, **values: Any) -> set[str]:
     """Return the lessons that a session gets as it starts."""
-    text = told(vault, injections.START, session, source=source, **values)
+    text = told(vault, hook_event.START, session, source=source, **values)
     return {lesson for lesson in (GATE, FORCE) if lesson in text}
 
 
@@ -61,7 +61,7 @@ def test_a_session_has_a_lesson_until_its_context_is_emptied(team: Vault) -> Non
     assert [asks(team, "s2"), asks(team, "s2")] == [True, False]
 
 
-@pytest.mark.parametrize("source", [*injections.EMPTIED])
+@pytest.mark.parametrize("source", [*hook_event.EMPTIED])
 def test_what_was_lost_comes_again_though_the_start_itself_gets_nothing(
     team: Vault, source: str
 ) -> None:
@@ -93,7 +93,7 @@ def test_a_subagents_compaction_is_the_subagents_alone(team: Vault) -> None:
 
 def test_a_fork_that_is_compacted_forgets_what_its_session_heard(team: Vault) -> None:
     assert asks(team, "s3")
-    event = Event(injections.SUBAGENT, "s3", agent_id="a1", agent_type="fork")
+    event = Event(hook_event.SUBAGENT, "s3", agent_id="a1", agent_type="fork")
     injections.inherit(team.config.home, team.root, event)
     assert not asks(team, "s3", agent_id="a1")
     assert starts(team, "clear", "s3", agent_id="a1") == {FORCE}
@@ -111,8 +111,8 @@ def test_one_prompt_may_be_compacted_twice(team: Vault) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "advice"),
     [
-        (injections.FAILURE, {"command": "pytest", "error": f"Exit code 1\n{GREENLET}"}, LOADS),
-        (injections.EDIT, {"file": "dates/day.py"}, "Dates are UTC"),
+        (hook_event.FAILURE, {"command": "pytest", "error": f"Exit code 1\n{GREENLET}"}, LOADS),
+        (hook_event.EDIT, {"file": "dates/day.py"}, "Dates are UTC"),
     ],
 )
 def test_what_came_at_a_call_comes_again_too(
@@ -131,11 +131,11 @@ def test_of_two_hooks_of_one_start_the_second_forgets_nothing(team: Vault) -> No
     began = {"began": 0.0}
     assert starts(team, "clear", "s1", **began) == {FORCE}
     assert starts(team, "clear", "s1", **began) == set()
-    (start,) = records(team, injections.START)
+    (start,) = records(team, hook_event.START)
     assert injections.received(team.config.home, team.root, "s1") == (["port/rule"], [])
     assert start.lessons == ["port/rule"]
 
 
 def test_a_cleared_session_begins_like_a_new_one_by_default() -> None:
     unheard = {agents.EMPTIED}
-    assert {*config.load().session_sources} == {*injections.EMPTIED} - unheard
+    assert {*config.load().session_sources} == {*hook_event.EMPTIED} - unheard

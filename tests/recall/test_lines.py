@@ -14,11 +14,12 @@ from tests.support.floors import set_floors
 from tests.support.given import records
 from tests.support.hits import LESSON
 from vault_index.entrypoints.wording import hits
+from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.recall.respond import Had, for_failure, respond
 from vault_index.search import duplicates, floor, query
-from vault_index.store.injections import Delivery, Event
+from vault_index.store.injections import Delivery
 from vault_index.text import blocks, failure
 from vault_index.vault import Vault
 

@@ -12,10 +12,12 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.floors import USUAL, keep_floors
 from tests.support.given import records
+from vault_index.hotpath import hook_event
+from vault_index.hotpath.hook_event import Event
 from vault_index.recall.respond import respond
 from vault_index.search.floor import Floors, OfEmbedder
 from vault_index.store import injections
-from vault_index.store.injections import Delivery, Event
+from vault_index.store.injections import Delivery
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
@@ -47,11 +49,11 @@ def vault_with(make_vault: MakeVault, whole: float, at_failures: float, **files:
 
 
 def prompted(vault: Vault, prompt: str = PROMPT) -> Delivery:
-    return _answered(vault, injections.PROMPT, prompt=prompt)
+    return _answered(vault, hook_event.PROMPT, prompt=prompt)
 
 
 def failed(vault: Vault, error: str = LOCK, command: str = "psql", **values: Any) -> Delivery:
-    return _answered(vault, injections.FAILURE, command=command, error=error, **values)
+    return _answered(vault, hook_event.FAILURE, command=command, error=error, **values)
 
 
 def _answered(vault: Vault, name: str, **values: Any) -> Delivery:
@@ -115,7 +117,7 @@ def test_a_lesson_for_one_failure_comes_at_no_other(make_vault: MakeVault) -> No
 def test_at_the_same_failure_it_comes_once_more_and_no_other_says_so(make_vault: MakeVault) -> None:
     vault = vault_with(make_vault, NEVER, NEVER, gate_md=TAUGHT)
     vault.config = replace(vault.config, pointers=False)
-    event = Event(injections.FAILURE, "s1", cwd=str(vault.root), error="Error: gate shut")
+    event = Event(hook_event.FAILURE, "s1", cwd=str(vault.root), error="Error: gate shut")
     said = [
         str(respond(vault, replace(event, tool_use_id=call), by="process", ms=0.0))
         for call in ("t1", "t2", "t3")

@@ -11,15 +11,15 @@ import pytest
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import records
 from tests.support.three_lessons import HEAP
+from vault_index.hotpath import hook_event
+from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import block, signpost
 from vault_index.recall.respond import respond
-from vault_index.store import injections
-from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 
 ASK = "Search before you begin: `lessons search WORDS`, then `lessons show ID`."
-START = Event(injections.START, "s1")
+START = Event(hook_event.START, "s1")
 
 
 def told(
@@ -94,35 +94,35 @@ def test_a_name_of_a_folder_gives_no_orders(make_vault: MakeVault, text_only: No
 
 @pytest.mark.parametrize("source", ["startup", "clear", "compact"])
 def test_it_comes_at_each_start_with_an_empty_context(team: Vault, source: str) -> None:
-    assert ASK in told(team, injections.START, source=source)
+    assert ASK in told(team, hook_event.START, source=source)
     without = replace(team.config, pointers=False)
-    assert ASK not in told(Vault(team.root, without), injections.START, "s2", source=source)
+    assert ASK not in told(Vault(team.root, without), hook_event.START, "s2", source=source)
 
 
 @pytest.mark.parametrize("source", ["resume", "fork"])
 def test_it_does_not_come_to_a_context_that_has_it(team: Vault, source: str) -> None:
-    assert told(team, injections.START, source=source) == ""
+    assert told(team, hook_event.START, source=source) == ""
 
 
 def test_a_subagent_gets_it_alone_or_above_the_lessons_for_its_prompt(team: Vault) -> None:
     started: dict[str, Any] = {"agent_type": "Explore"}
-    assert told(team, injections.ASKED, prompt=HEAP, **started) == ""
-    both = told(team, injections.SUBAGENT, agent_id="a1", **started)
+    assert told(team, hook_event.ASKED, prompt=HEAP, **started) == ""
+    both = told(team, hook_event.SUBAGENT, agent_id="a1", **started)
     assert both.count("<lessons>") == 1
     assert ASK in both
     assert "node-heap.md" in both
-    alone = told(team, injections.SUBAGENT, agent_id="a2", **started)
+    alone = told(team, hook_event.SUBAGENT, agent_id="a2", **started)
     assert alone.count("\n") == 2
     assert ASK in alone
-    assert told(team, injections.SUBAGENT, agent_id="a3", agent_type="fork") == ""
-    assert [each.agent for each in records(team, injections.SUBAGENT)] == ["a1"]
+    assert told(team, hook_event.SUBAGENT, agent_id="a3", agent_type="fork") == ""
+    assert [each.agent for each in records(team, hook_event.SUBAGENT)] == ["a1"]
 
 
 def test_the_block_of_a_prompt_leads_on_to_a_search(team: Vault) -> None:
-    text = told(team, injections.PROMPT, prompt=HEAP)
+    text = told(team, hook_event.PROMPT, prompt=HEAP)
     assert text.endswith("More by the tool `learn_search`, or `lessons search WORDS`.\n</lessons>")
     without = Vault(team.root, replace(team.config, pointers=False))
-    assert "learn_search" not in told(without, injections.PROMPT, "s2", prompt=HEAP)
+    assert "learn_search" not in told(without, hook_event.PROMPT, "s2", prompt=HEAP)
 
 
 def test_lessons_of_the_vaults_above_count(
@@ -139,8 +139,8 @@ def test_without_an_index_a_start_has_all_but_the_lessons(
     make_vault: MakeVault, text_only: None
 ) -> None:
     vault = make_vault(many(3))
-    text = told(vault, injections.START, from_files=True)
+    text = told(vault, hook_event.START, from_files=True)
     assert "keeps 3 lessons" in text
     assert "Indexing" in text
     reconcile.sync(vault)
-    assert "Indexing" not in told(vault, injections.START, "s2")
+    assert "Indexing" not in told(vault, hook_event.START, "s2")

@@ -17,9 +17,10 @@ from tests.support.given import given_to, near, records
 from tests.support.indexed import HEAP, LOCK, kept_on, with_words
 from tests.support.serving import answering
 from vault_index.entrypoints.wording import hits
+from vault_index.hotpath.hook_event import Event
 from vault_index.recall import silence
 from vault_index.recall.respond import respond
-from vault_index.store.injections import Delivery, Event
+from vault_index.store.injections import Delivery
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow

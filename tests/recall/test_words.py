@@ -16,10 +16,10 @@ from tests.support.indexed import kept_on
 from tests.support.terminals import at_terminal
 from vault_index import api, client
 from vault_index.api.injection import Rated
+from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import ratings, respond
 from vault_index.recall.anchors import Reason
-from vault_index.store.injections import Event
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow

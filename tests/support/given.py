@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from vault_index.hotpath import hook_event
 from vault_index.store import injections
 from vault_index.store.injections import Delivery, Given
 from vault_index.vault import Vault
@@ -12,7 +13,7 @@ from vault_index.vault import Vault
 
 def note(home: Path, root: Path, *lessons: str, prompt: str = "a prompt", **values: Any) -> None:
     """Note that an agent was given lessons at a prompt, or other values of a record."""
-    usual = {"event": injections.PROMPT, "session": "s", "floor": 0.5, "ms": 9.0, "by": "watcher"}
+    usual = {"event": hook_event.PROMPT, "session": "s", "floor": 0.5, "ms": 9.0, "by": "watcher"}
     given = tuple(Given(lesson, 0.9) for lesson in lessons)
     about = {**usual, "prompt": injections.key_of(prompt), "given": given, **values}
     injections.record(home, root, Delivery(**about))

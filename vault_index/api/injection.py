@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from vault_index import api
 from vault_index.api.question import Caller, command, recorded
 from vault_index.errors import VaultError, WriteError
+from vault_index.hotpath import hook_event
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.search.hit import Named
 from vault_index.store import filters, injections
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_WHY_CHARS = 300  # of what somebody says of a lesson
 FAILED = "failed"  # commands
-_KINDS = {injections.FAILURE: "error", injections.EDIT: "file"}  # of others it is "prompt"
+_KINDS = {hook_event.FAILURE: "error", hook_event.EDIT: "file"}  # of others it is "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,8 @@ def select(
     """
     if only not in ("", injections.ANSWERED, injections.SILENT, FAILED):
         raise VaultError(f"no kind of record {only!r:.40}", "choose answered, silent or failed")
-    hooks = [event for event in injections.HOOKS if not only_prompts or event != injections.START]
-    hooks, only = ([injections.FAILURE], "") if only == FAILED else (hooks, only)
+    hooks = [event for event in hook_event.HOOKS if not only_prompts or event != hook_event.START]
+    hooks, only = ([hook_event.FAILURE], "") if only == FAILED else (hooks, only)
     chosen = RecordFilter(session, lesson, only, since, hooks)
     home, root, limit = vault.config.home, vault.root, max(1, limit)
     injections.take_in_misses(home, root)

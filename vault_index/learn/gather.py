@@ -19,6 +19,7 @@ from vault_index.check.redact import redact
 from vault_index.errors import GitError, StateError, VaultError
 from vault_index.features import JournalTable, LearnTable
 from vault_index.files import read_if_any
+from vault_index.hotpath import hook_event
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
 from vault_index.journal.capture import Exclude
@@ -206,7 +207,7 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
     """
     asked = injections.RecordFilter(session=session[:MAX_SESSION_CHARS])
     return {
-        lesson: each.prompt if each.event == injections.PROMPT else ""
+        lesson: each.prompt if each.event == hook_event.PROMPT else ""
         for each in injections.records(vault.config.home, vault.root, asked)  # the first last
         for lesson in each.lessons
     }

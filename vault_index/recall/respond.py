@@ -24,13 +24,14 @@ from typing import Any
 from vault_index import features, git, state
 from vault_index.check.redact import redact
 from vault_index.errors import WriteError
-from vault_index.hotpath import log
+from vault_index.hotpath import hook_event, log
+from vault_index.hotpath.hook_event import Event
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import ContextBlock, Hit
 from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Delivery, Event, Given, Reply
+from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Delivery, Given, Reply
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -42,8 +43,8 @@ TIMES = 2  # that a session gets a lesson for the same failure
 AGAIN = "The same failure as before; this was shown for it already:"
 _LOOKED_AT = 5  # lessons for a failure: the agent has some, and may not get others
 # the events that are answered while there is no index
-WITHOUT_INDEX = (injections.PROMPT, injections.START, injections.ASKED, injections.SUBAGENT)
-_WITH_RECEIPT = (injections.PROMPT, injections.FAILURE, injections.EDIT)
+WITHOUT_INDEX = (hook_event.PROMPT, hook_event.START, hook_event.ASKED, hook_event.SUBAGENT)
+_WITH_RECEIPT = (hook_event.PROMPT, hook_event.FAILURE, hook_event.EDIT)
 
 
 def respond(
@@ -65,16 +66,16 @@ def respond(
     began = time.monotonic()
     name, agent = event.hook_event_name, event.agent_id
     told, receipt, line = None, "", ""
-    if name == injections.START and event.source not in vault.config.session_sources:
+    if name == hook_event.START and event.source not in vault.config.session_sources:
         if event.is_emptied:
             with suppress(WriteError):
                 injections.forget_given(vault.config.home, vault.root, event.session_id, agent)
         return None
-    if name == injections.SUBAGENT:
+    if name == hook_event.SUBAGENT:
         line = "" if event.is_fork else signpost.line(vault, event)
     else:
         injection = _injection(vault, event, text_only, from_files)
-        if time.monotonic() > until or (name == injections.EDIT and not injection.text):
+        if time.monotonic() > until or (name == hook_event.EDIT and not injection.text):
             return None
         record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)
         told, given = Reply(injection.text, record), [*injection.hits, *injection.skills]
@@ -85,7 +86,7 @@ def respond(
             told = _claim_and_record(vault, event, told)
     except WriteError as error:  # the agent gets it all the same, and perhaps twice
         log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
-        told = None if name == injections.ASKED else told
+        told = None if name == hook_event.ASKED else told
     if told and line:
         told = replace(told, text=block.with_signpost(told.text, line))
     return _answer(vault, event, told, receipt) if told else None
@@ -96,13 +97,13 @@ def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply |
     name, home, root = event.hook_event_name, vault.config.home, vault.root
     if event.session_id and not injections.claim(home, root, event):
         return None
-    if name == injections.SUBAGENT and event.session_id:
+    if name == hook_event.SUBAGENT and event.session_id:
         if event.is_fork:
             injections.inherit(home, root, event)
         told = injections.take_note(home, root, event)
         if told is None:  # nothing was searched for it
             return Reply("", Delivery(event=name))
-    if told and name == injections.ASKED:
+    if told and name == hook_event.ASKED:
         injections.leave_note(home, root, event, told)
         return None
     if told:
@@ -117,13 +118,13 @@ def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply |
 
 def _answer(vault: Vault, event: Event, told: Reply, receipt: str) -> dict[str, Any] | None:
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
-    if event.hook_event_name == injections.START and event.shows_lines:
+    if event.hook_event_name == hook_event.START and event.shows_lines:
         said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))
         with suppress(WriteError):  # the next session has it
             receipt = next(filter(None, said), "")
     if not told.text:
         return {"systemMessage": receipt} if receipt else None
-    name = injections.ASKED if event.hook_event_name == injections.EDIT else event.hook_event_name
+    name = hook_event.ASKED if event.hook_event_name == hook_event.EDIT else event.hook_event_name
     output = {"hookEventName": name, "additionalContext": told.text}
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
@@ -150,16 +151,16 @@ def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Delive
 
 def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) -> ContextBlock:
     name, home, session = event.hook_event_name, vault.config.home, event.session_id
-    if name == injections.FAILURE:
+    if name == hook_event.FAILURE:
         return _at_failure(vault, event, text_only)
-    if name == injections.EDIT:
+    if name == hook_event.EDIT:
         return _at_edit(vault, event)
-    is_new = name == injections.ASKED and not event.is_fork  # it was given nothing yet
+    is_new = name == hook_event.ASKED and not event.is_fork  # it was given nothing yet
     is_new = is_new or (event.is_emptied and event.source != COMPACT)
     had = ([], []) if is_new else injections.received(home, vault.root, session, event.agent_id)
     given, pointed = had
     project = Path(event.cwd)
-    if name == injections.START:
+    if name == hook_event.START:
         line = signpost.line(vault, event)
         if from_files:
             return select.without_index(vault.config, project, session, line)
@@ -170,7 +171,7 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
         )
     if from_files:
         return select.from_files(vault, event.prompt, given)
-    how = {"text_only": text_only, "leads_on": name == injections.PROMPT}
+    how = {"text_only": text_only, "leads_on": name == hook_event.PROMPT}
     return select.for_prompt(
         vault, event.prompt, project=project, given=given, pointed=pointed, **how
     )

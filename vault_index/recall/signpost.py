@@ -19,7 +19,7 @@ from vault_index.store import filters
 from vault_index.text.words import count
 
 if TYPE_CHECKING:
-    from vault_index.store.injections import Event
+    from vault_index.hotpath.hook_event import Event
     from vault_index.vault import OpenIndex, Vault
 
 MAX_TOKENS = 60  # with its fence

@@ -15,24 +15,17 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from vault_index import state
 from vault_index.errors import WriteError, unreadable
-from vault_index.hotpath import agents, index_files, log, protocol
+from vault_index.hotpath import index_files, log, protocol
+from vault_index.hotpath.hook_event import FAILURE, HOOKS, PROMPT, START, Event
 from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
 
-PROMPT, FAILURE = "UserPromptSubmit", "PostToolUseFailure"
-EDIT = "FileEdit"  # an agent is about to edit a file; `said` is its path
-SUBAGENT = "SubagentStart"  # with the prompt of the agent that starts it
-ASKED = "PreToolUse"  # before a subagent starts, with its prompt
-START = "SessionStart"
-# sources of a start after which a context is empty
-EMPTIED = ("startup", "clear", "compact", agents.EMPTIED)
-HOOKS = (PROMPT, START, FAILURE, EDIT, SUBAGENT)
 SEARCH, READ = "LearnSearch", "LearnGet"  # what an agent looks up by itself, over MCP or at a shell
 WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
 NEAR = "near"  # what came nearest to the floor where nothing was given
@@ -46,44 +39,6 @@ MAX_MS = 86_400_000.0  # of a search: a line that says more is not ours
 MAX_LOG_BYTES = 4 * log.MAX_BYTES  # a writer that has it open may go beyond its limit
 NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
 key_of = log.key_of  # the hash by which a record knows a prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event, in the names of Claude Code; "" is a field that it lacks."""
-
-    hook_event_name: str
-    session_id: str = ""
-    prompt_id: str = ""
-    cwd: str = "."
-    source: str = "startup"  # of a session's start
-    prompt: str = ""
-    agent_id: str = ""  # of a subagent, whose context is its own
-    agent_type: str = ""
-    tool_use_id: str = ""
-    command: str = ""  # that failed
-    error: str = ""  # what it printed
-    file: str = ""  # that is edited
-    shows_lines: bool = True  # the agent shows its user a line
-    has_tools: bool = False  # our MCP server is in the agent's settings
-    program: str = "lessons"  # by which the agent's shell finds us
-    pid: int = 0  # of the hook
-    began: float = field(default_factory=time.time)  # when the hook did, in seconds since 1970
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Event:
-        """Return the event that a hook sent; other keys are not read."""
-        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
-
-    @property
-    def is_emptied(self) -> bool:
-        """Whether the agent lost what it was given: a session or subagent starts, or starts over."""
-        return self.hook_event_name == START and self.source in EMPTIED
-
-    @property
-    def is_fork(self) -> bool:
-        """Whether a subagent has the whole conversation of its session: it heard the lessons."""
-        return self.agent_type == "fork"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,13 @@ import vault_index.api.search  # `api` would load it at the first prompt
 from vault_index import api, embed, files
 from vault_index.embed import Embedder, download
 from vault_index.errors import EmbedderError, IndexStateError, VaultError
+from vault_index.hotpath import hook_event
 from vault_index.index import reconcile, skills, words
 from vault_index.journal.journal import Journal
 from vault_index.recall import allowed
 from vault_index.recall.respond import WITHOUT_INDEX, respond
 from vault_index.search import above, failures, floor, query
-from vault_index.store import injections, manifest
+from vault_index.store import manifest
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault, stamp_settings
 from vault_index.watch import launch
@@ -267,7 +268,7 @@ class CurrentVault:
         return full, damaged
 
     def _answer_hook(self, asked: Answer) -> Answer:
-        event, until = injections.Event.of(asked["event"]), asked["until"]
+        event, until = hook_event.Event.of(asked["event"]), asked["until"]
         # what was saved a moment ago, if it comes in time for the answer
         seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
         if self.has_index():  # the files are as they are

@@ -11,12 +11,12 @@ from typing import Any
 from vault_index import config
 from vault_index.errors import IndexStateError, NoVaultError, WriteError
 from vault_index.hotpath import log
+from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.recall.respond import respond
 from vault_index.search import query
 from vault_index.store import injections, manifest
-from vault_index.store.injections import Event
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
