@@ -38,8 +38,8 @@ from vault_index.learn.skills import build
 from vault_index.lesson.file import hash_of, hash_of_file
 from vault_index.search import evaluate
 from vault_index.search.measuring import quantile
-from vault_index.store import injections, manifest
-from vault_index.store.injections import Delivery, Given
+from vault_index.store import delivery, manifest
+from vault_index.store.delivery import Delivery, Given
 from vault_index.store.lance import Table
 from vault_index.store.schema import LESSONS, LessonRow
 from vault_index.vault import Vault, open_vault
@@ -83,7 +83,7 @@ def skills(scratch: Path) -> Iterator[Row]:
     reconcile.sync(vault)
     given = tuple(Given(str(number)) for number in range(CLUSTERS * A_CLUSTER))
     for _ in range(2):
-        injections.record(vault.config.home, vault.root, Delivery(hook_event.PROMPT, given=given))
+        delivery.record(vault.config.home, vault.root, Delivery(hook_event.PROMPT, given=given))
     base = _python()
     for name in ("from nothing", "nothing changed"):
         began, busy = time.perf_counter(), time.process_time()

@@ -17,7 +17,7 @@ from tests.support.indexed import copy_of
 from tests.support.watchers import watched
 from vault_index.hotpath.hook_event import Event
 from vault_index.recall import respond
-from vault_index.store import injections
+from vault_index.store import delivery
 from vault_index.vault import Vault
 
 HEAP = "our webpack build dies with heap out of memory at hashing chunks and sourcemaps"
@@ -76,9 +76,9 @@ def test_a_prompt_that_is_typed_again_later_is_answered(team: Vault) -> None:
 def test_a_hook_that_comes_to_its_own_answer_has_the_watchers_claim(team: Vault) -> None:
     home, root = team.config.home, team.root
     asked = Event(**event(team, pid=123))
-    assert injections.claim(home, root, asked)  # by the watcher, whose answer came too late
-    assert injections.claim(home, root, asked)
-    assert not injections.claim(home, root, Event(**event(team, pid=124)))
+    assert delivery.claim(home, root, asked)  # by the watcher, whose answer came too late
+    assert delivery.claim(home, root, asked)
+    assert not delivery.claim(home, root, Event(**event(team, pid=124)))
 
 
 def test_the_agents_own_id_tells_prompts_apart(team: Vault) -> None:

@@ -13,7 +13,7 @@ from tests.support.shown_vaults import TEXT_ONLY
 from tests.support.three_lessons import HEAP
 from vault_index.api import learn
 from vault_index.hotpath import hook_event
-from vault_index.store import injections
+from vault_index.store import delivery, injections
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def test_status_counts_searches_and_reads_beside_what_came(team: Vault) -> None:
 
 def test_a_week_before_is_beside_it(team: Vault) -> None:
     for days, event in ((1, injections.READ), (8, injections.SEARCH), (9, hook_event.PROMPT)):
-        at = injections.iso_time(time.time() - 86_400 * days)
+        at = delivery.iso_time(time.time() - 86_400 * days)
         given_to(team, ("conventions/dates",), event=event, time=at)
     said = "in 7 days: 0 searches and 1 read of their own, lessons came 0 times"
     assert use_of(team) == f"{said}; in the 7 before: 1, 0 and 1"

@@ -14,7 +14,7 @@ from vault_index.api.injection import TeachResult
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.search import entries
-from vault_index.store import injections
+from vault_index.store import delivery, injections
 from vault_index.vault import Vault
 
 BATTERY = "the phone app runs out of battery"
@@ -99,7 +99,7 @@ def test_a_prompt_that_does_not_go_into_a_file_is_refused(
 
 @pytest.mark.slow
 def test_a_mark_is_of_one_injection_and_survives_a_rename(team: Vault) -> None:
-    key = injections.key_of("some prompt")
+    key = delivery.key_of("some prompt")
     for session in ("s1", "s2"):
         given_to(team, ("ops/heap",), session=session, prompt="some prompt")
     say(team, prompt=BATTERY, session="s1", key=key)

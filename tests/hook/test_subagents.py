@@ -14,7 +14,7 @@ from tests.support.three_lessons import HEAP
 from tests.support.watchers import watched
 from vault_index.hotpath import hook_event
 from vault_index.hotpath.hook_event import Event
-from vault_index.store import injections
+from vault_index.store import delivery
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def test_each_subagent_gets_what_its_prompt_needs(team: Vault) -> None:
         assert ADVICE not in send(team, prompt, prompt=f"{HEAP} again", prompt_id="p9")
     told = records(team, hook_event.SUBAGENT)
     assert [bool(each.lessons) for each in told] == [True, True, False]
-    assert told[0].prompt == injections.key_of(HEAP)
+    assert told[0].prompt == delivery.key_of(HEAP)
     assert run("lessons", "last", "-n", "9", cwd=team.root).out.count("node-heap")
 
 
@@ -87,8 +87,8 @@ def test_a_fork_has_heard_what_its_session_got(team: Vault) -> None:
         layers = "docker rebuilds every layer because of one COPY, which order keeps them cached"
         assert "layers.md" in start(team, layers, "c2", "a2", "fork")
         assert ADVICE in start(team, HEAP, "c3", "a3", "fork-reviewer")
-    given = injections.received(team.config.home, team.root, STARTED["session_id"], "a1")
-    assert given == injections.received(team.config.home, team.root, STARTED["session_id"])
+    given = delivery.received(team.config.home, team.root, STARTED["session_id"], "a1")
+    assert given == delivery.received(team.config.home, team.root, STARTED["session_id"])
     assert given
 
 
@@ -124,6 +124,6 @@ def test_anything_odd_gets_nothing(team: Vault) -> None:
 
 def test_a_note_does_not_wait_for_ever(team: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     assert send(team, STARTING) == ""
-    later = time.time() + 2 * injections.NOTE_SECONDS
+    later = time.time() + 2 * delivery.NOTE_SECONDS
     monkeypatch.setattr(time, "time", lambda: later)
-    assert injections.take_note(team.config.home, team.root, Event.of(STARTED)) is None
+    assert delivery.take_note(team.config.home, team.root, Event.of(STARTED)) is None

@@ -20,7 +20,7 @@ from vault_index.proposals import draft
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 from vault_index.proposals.similarity import BestLesson, Outlook
 from vault_index.search.hit import WholeEntry
-from vault_index.store import injections
+from vault_index.store import delivery
 from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
 
 LOGIN = "Redirects of `after_login()` are built in store/login.py.\n\n## Related\n\n- related: cart"
@@ -221,11 +221,11 @@ def test_a_lesson_that_was_there_and_did_not_come_is_taught_the_prompt() -> None
     assert taught.why.startswith("the vault had the lesson, and it did not come; ")
     assert taught.quotes
 
-    came = injections.key_of(PROMPT)
+    came = delivery.key_of(PROMPT)
     for moment in ("", came):  # at the session's start, and at the first prompt
         given = a_material(injected={"shop/login": moment})
         assert gate.admit(entry_of(), around(lessons=there, material=given)) == gate.LESSON
-    later = injections.key_of(CORRECTION)
+    later = delivery.key_of(CORRECTION)
     given = a_material(injected={"shop/login": later})
     assert kept(entry_of(), around(lessons=there, material=given)).changes == "shop/login"
     for known in (

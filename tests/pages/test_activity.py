@@ -18,7 +18,7 @@ from tests.support.injected import FALSE, HEAP, HOSTILE, SILENT, UNKNOWN, a_vaul
 from tests.support.serving import Answering, answering, serving
 from vault_index.hotpath import hook_event, log
 from vault_index.lesson.parse import parse_file
-from vault_index.store.injections import Given
+from vault_index.store.delivery import Given
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -18,7 +18,7 @@ from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from tests.support.watchers import soon
 from vault_index import state
 from vault_index.hotpath import hook_event
-from vault_index.store import injections
+from vault_index.store import delivery, injections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -79,7 +79,7 @@ def test_only_what_still_needs_somebody_is_shown(make_vault: MakeVault, own_worl
     asked("no space left on device", "ops/cache", event=hook_event.FAILURE)
     for said, score in (("far away", 0.2), ("nearby", 0.4), ("nearby", 0.45), ("taught", 0.4)):
         asked(said, **near("ops/cache", score))
-    key = injections.key_of("taught")
+    key = delivery.key_of("taught")
     mark = injections.Teaching("fires_on", key)
     injections.mark(vault.config.home, vault.root, ("s", key, "ops/cache"), mark)
     with answering(vault.root, own_world, **TEXT_ONLY) as server:

@@ -26,8 +26,8 @@ from vault_index.journal import backlog, capture, forget
 from vault_index.journal.journal import Journal
 from vault_index.learn import at_end, nudge, runs
 from vault_index.llm.backend import Usage
-from vault_index.store import injections, manifest
-from vault_index.store.injections import Delivery, Given, Reply
+from vault_index.store import delivery, injections, manifest
+from vault_index.store.delivery import Delivery, Given, Reply
 from vault_index.vault import Vault
 
 DAY, YEAR = 86_400.0, 365 * 86_400.0
@@ -65,10 +65,10 @@ def asked(vault: Vault, **values: object) -> Event:
 
 def test_a_prompt_typed_again_is_answered(vault: Vault, ahead: float, set_clock: SetClock) -> None:
     home, root = vault.config.home, vault.root
-    assert injections.claim(home, root, asked(vault))
+    assert delivery.claim(home, root, asked(vault))
     set_clock(NOW)
-    assert injections.claim(home, root, asked(vault))
-    assert not injections.claim(home, root, asked(vault))  # the second hook of that event
+    assert delivery.claim(home, root, asked(vault))
+    assert not delivery.claim(home, root, asked(vault))  # the second hook of that event
 
 
 def test_a_prompt_with_an_id_is_answered_once_all_the_same(
@@ -76,19 +76,19 @@ def test_a_prompt_with_an_id_is_answered_once_all_the_same(
 ) -> None:
     home, root = vault.config.home, vault.root
     set_clock(NOW + DAY)
-    assert injections.claim(home, root, asked(vault, prompt_id="one"))
+    assert delivery.claim(home, root, asked(vault, prompt_id="one"))
     set_clock(NOW)
-    assert not injections.claim(home, root, asked(vault, prompt_id="one"))
+    assert not delivery.claim(home, root, asked(vault, prompt_id="one"))
 
 
 def test_a_subagent_gets_no_note_of_long_ago(
     vault: Vault, ahead: float, set_clock: SetClock
 ) -> None:
     home, root = vault.config.home, vault.root
-    injections.leave_note(home, root, asked(vault), Reply("old", Delivery("SubagentStart")))
+    delivery.leave_note(home, root, asked(vault), Reply("old", Delivery("SubagentStart")))
     set_clock(NOW)
-    injections.leave_note(home, root, asked(vault), Reply("new", Delivery("SubagentStart")))
-    told = injections.take_note(home, root, asked(vault))
+    delivery.leave_note(home, root, asked(vault), Reply("new", Delivery("SubagentStart")))
+    told = delivery.take_note(home, root, asked(vault))
     assert told
     assert told.text == "new"
 
@@ -97,10 +97,10 @@ def test_the_last_prompts_are_the_last_that_were_typed(
     vault: Vault, ahead: float, set_clock: SetClock
 ) -> None:
     home, root = vault.config.home, vault.root
-    injections.record(home, root, Delivery("UserPromptSubmit", said="wrong", given=(Given("w"),)))
+    delivery.record(home, root, Delivery("UserPromptSubmit", said="wrong", given=(Given("w"),)))
     for number, said in enumerate(("first", "second")):
         set_clock(NOW + number)
-        injections.record(home, root, Delivery("UserPromptSubmit", said=said, given=(Given("a"),)))
+        delivery.record(home, root, Delivery("UserPromptSubmit", said=said, given=(Given("a"),)))
     assert [each.said for each in injections.records(home, root)] == ["second", "first", "wrong"]
     assert [id for id, _ in injections.summary(home, root, ["a", "w"]).last_used] == ["a"]
 
@@ -110,7 +110,7 @@ def test_a_failure_of_that_time_is_no_failure_of_today(
 ) -> None:
     home, journal = vault.config.home, Journal(vault.config)
     about = {"event": "Stop", "message": "no answer", "cwd": str(vault.root)}
-    write(home / log.HOOK_LOG, json.dumps({"time": injections.iso_time(ahead), **about}) + "\n")
+    write(home / log.HOOK_LOG, json.dumps({"time": delivery.iso_time(ahead), **about}) + "\n")
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ahead))
     write(journal.folder / spool.FOLDER / start.LOG, f"{stamp} the disk is full\n")
     for now, seen in ((ahead, 1), (ahead - 8 * DAY, 0)):

@@ -12,7 +12,7 @@ from vault_index import config
 from vault_index.hotpath import agents, hook_event
 from vault_index.hotpath.hook_event import Event
 from vault_index.recall.respond import respond
-from vault_index.store import injections
+from vault_index.store import delivery
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "the harbour gate stays shut, what do I run"
@@ -94,7 +94,7 @@ def test_a_subagents_compaction_is_the_subagents_alone(team: Vault) -> None:
 def test_a_fork_that_is_compacted_forgets_what_its_session_heard(team: Vault) -> None:
     assert asks(team, "s3")
     event = Event(hook_event.SUBAGENT, "s3", agent_id="a1", agent_type="fork")
-    injections.inherit(team.config.home, team.root, event)
+    delivery.inherit(team.config.home, team.root, event)
     assert not asks(team, "s3", agent_id="a1")
     assert starts(team, "clear", "s3", agent_id="a1") == {FORCE}
     assert asks(team, "s3", agent_id="a1")
@@ -132,7 +132,7 @@ def test_of_two_hooks_of_one_start_the_second_forgets_nothing(team: Vault) -> No
     assert starts(team, "clear", "s1", **began) == {FORCE}
     assert starts(team, "clear", "s1", **began) == set()
     (start,) = records(team, hook_event.START)
-    assert injections.received(team.config.home, team.root, "s1") == (["port/rule"], [])
+    assert delivery.received(team.config.home, team.root, "s1") == (["port/rule"], [])
     assert start.lessons == ["port/rule"]
 
 

@@ -16,8 +16,8 @@ from vault_index.hotpath import hook_event
 from vault_index.hotpath.hook_event import Event
 from vault_index.recall.respond import respond
 from vault_index.search.floor import Floors, OfEmbedder
-from vault_index.store import injections
-from vault_index.store.injections import Delivery
+from vault_index.store import delivery
+from vault_index.store.delivery import Delivery
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def test_what_came_whole_at_the_prompt_comes_at_no_failure_and_the_next_one_does
     write(vault.lessons_dir / "vault.toml", "prompt_lessons = 1\n")
     vault.config = open_vault(vault.root).config
     assert forms(failed(vault)) == {"lock": form}
-    injections.forget_given(vault.config.home, vault.root, "s1")
+    delivery.forget_given(vault.config.home, vault.root, "s1")
     assert forms(prompted(vault, "postgres migrations alter")) == {"lock": "whole"}
     assert forms(failed(vault, OTHER)) == {"timeout": form}
 

@@ -20,7 +20,7 @@ from vault_index.entrypoints.wording import hits
 from vault_index.hotpath.hook_event import Event
 from vault_index.recall import silence
 from vault_index.recall.respond import respond
-from vault_index.store.injections import Delivery
+from vault_index.store.delivery import Delivery
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.files import write
 from tests.support.given import note
-from vault_index.store import injections
+from vault_index.store import delivery, injections
 
 
 def test_a_summary(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_nothing_noted_yet(tmp_path: Path) -> None:
 
 
 def line(root: Path, time: str, ms: int = 2000, **values: object) -> str:
-    shared = {"event": "UserPromptSubmit", "session": "s", "prompt": injections.key_of("a prompt"),
+    shared = {"event": "UserPromptSubmit", "session": "s", "prompt": delivery.key_of("a prompt"),
               "cwd": "", "vault": str(root), "message": "late", "missed": True}  # fmt: skip
     return json.dumps({**shared, "time": time, "ms": ms, **values}) + "\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from vault_index.hotpath import hook_event
-from vault_index.store import injections
-from vault_index.store.injections import Delivery, Given
+from vault_index.store import delivery, injections
+from vault_index.store.delivery import Delivery, Given
 from vault_index.vault import Vault
 
 
@@ -15,13 +15,13 @@ def note(home: Path, root: Path, *lessons: str, prompt: str = "a prompt", **valu
     """Note that an agent was given lessons at a prompt, or other values of a record."""
     usual = {"event": hook_event.PROMPT, "session": "s", "floor": 0.5, "ms": 9.0, "by": "watcher"}
     given = tuple(Given(lesson, 0.9) for lesson in lessons)
-    about = {**usual, "prompt": injections.key_of(prompt), "given": given, **values}
-    injections.record(home, root, Delivery(**about))
+    about = {**usual, "prompt": delivery.key_of(prompt), "given": given, **values}
+    delivery.record(home, root, Delivery(**about))
 
 
 def near(lesson: str, score: float) -> dict[str, Any]:
     """Return the values of a silence, to which a lesson came nearest."""
-    given = (Given(lesson, score, injections.NEAR),)
+    given = (Given(lesson, score, delivery.NEAR),)
     return {"silent": "nothing above the floor", "given": given}
 
 

@@ -15,8 +15,9 @@ from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import hook_event
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.search.hit import Named
-from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, SKILL, WHOLE, Delivery, RecordFilter
+from vault_index.store import delivery, filters, injections
+from vault_index.store.delivery import LINE, SKILL, WHOLE, Delivery
+from vault_index.store.injections import RecordFilter
 
 if TYPE_CHECKING:
     from vault_index.journal.record import Session
@@ -239,7 +240,7 @@ class _Texts:
 
         kept = self.in_journal(id)
         moments = archive.moments_of(self._journal, kept) if kept else self._of_agent(id)
-        return {injections.key_of(each.text): each.text for each in moments if each.kind == PERSON}
+        return {delivery.key_of(each.text): each.text for each in moments if each.kind == PERSON}
 
     def _of_agent(self, id: str) -> Iterable[Moment]:
         """Return a session as the agent's transcript has it; nothing of one that was forgotten."""
@@ -335,7 +336,7 @@ def _prompt_of(vault: Vault, session: str, key: str) -> str:
 
 
 def _key(prompt: str) -> str:
-    return injections.key_of(" ".join(prompt.split()))
+    return delivery.key_of(" ".join(prompt.split()))
 
 
 @dataclass(frozen=True, slots=True)

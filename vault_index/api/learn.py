@@ -214,14 +214,14 @@ def _count_search(
 def _count(
     vault: Vault, event: str, text: str, used: list[tuple[str, float]], began: float
 ) -> None:
-    from vault_index.store import injections
-    from vault_index.store.injections import Delivery, Given
+    from vault_index.store import delivery
+    from vault_index.store.delivery import Delivery, Given
 
     ms = 1000 * (time.monotonic() - began)
     given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
-    new = Delivery(event, prompt=injections.key_of(text), ms=round(ms, 1), by="learn", given=given)
+    new = Delivery(event, prompt=delivery.key_of(text), ms=round(ms, 1), by="learn", given=given)
     with suppress(WriteError):
-        injections.record(vault.config.home, vault.root, new)
+        delivery.record(vault.config.home, vault.root, new)
 
 
 # Commands that learn: from a session, from commits or files, proposals are made.

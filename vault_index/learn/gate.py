@@ -33,7 +33,7 @@ from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 from vault_index.proposals.similarity import Outlook
 from vault_index.recall import anchors
 from vault_index.search.hit import WholeEntry
-from vault_index.store import injections
+from vault_index.store import delivery
 from vault_index.text import blocks, failure
 from vault_index.transcripts import vocabulary
 from vault_index.transcripts.moments import CHANGES, FAILED
@@ -445,7 +445,7 @@ def _came(id: str, prompt: str, material: Material) -> bool:
     if id not in material.injected:
         return False
     said = grounding.prompts_of(material)
-    keys = [injections.key_of(text) for text in said]
+    keys = [delivery.key_of(text) for text in said]
     asked = [prompt.casefold() in grounding.squeezed(text).casefold() for text in said]
     if material.injected[id] not in keys or True not in asked:
         return True

@@ -30,8 +30,8 @@ from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import ContextBlock, Hit
-from vault_index.store import filters, injections
-from vault_index.store.injections import LINE, NEAR, SKILL, WHOLE, Delivery, Given, Reply
+from vault_index.store import delivery, filters
+from vault_index.store.delivery import LINE, NEAR, SKILL, WHOLE, Delivery, Given, Reply
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -69,7 +69,7 @@ def respond(
     if name == hook_event.START and event.source not in vault.config.session_sources:
         if event.is_emptied:
             with suppress(WriteError):
-                injections.forget_given(vault.config.home, vault.root, event.session_id, agent)
+                delivery.forget_given(vault.config.home, vault.root, event.session_id, agent)
         return None
     if name == hook_event.SUBAGENT:
         line = "" if event.is_fork else signpost.line(vault, event)
@@ -82,7 +82,7 @@ def respond(
         if name in _WITH_RECEIPT and vault.config.receipt and given and injection.text:
             receipt = block.receipt(given)
     try:
-        with state.writing(vault.config.home, injections.HOOK_SECONDS):
+        with state.writing(vault.config.home, delivery.HOOK_SECONDS):
             told = _claim_and_record(vault, event, told)
     except WriteError as error:  # the agent gets it all the same, and perhaps twice
         log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
@@ -95,22 +95,22 @@ def respond(
 def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply | None:
     """Record what an event gets, and return it; None if another hook answers, or another event."""
     name, home, root = event.hook_event_name, vault.config.home, vault.root
-    if event.session_id and not injections.claim(home, root, event):
+    if event.session_id and not delivery.claim(home, root, event):
         return None
     if name == hook_event.SUBAGENT and event.session_id:
         if event.is_fork:
-            injections.inherit(home, root, event)
-        told = injections.take_note(home, root, event)
+            delivery.inherit(home, root, event)
+        told = delivery.take_note(home, root, event)
         if told is None:  # nothing was searched for it
             return Reply("", Delivery(event=name))
     if told and name == hook_event.ASKED:
-        injections.leave_note(home, root, event, told)
+        delivery.leave_note(home, root, event, told)
         return None
     if told:
         if event.is_emptied:
-            injections.forget_given(home, root, event.session_id, event.agent_id)
+            delivery.forget_given(home, root, event.session_id, event.agent_id)
         new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
-        injections.record(home, root, new)
+        delivery.record(home, root, new)
         for note in features.adding("at_project"):
             note(vault, Path(event.cwd))
     return told
@@ -139,7 +139,7 @@ def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Delive
         given.append(Given(injection.near.lesson_id, round(injection.near.reason, 4), NEAR))
     return Delivery(
         event=event.hook_event_name,
-        prompt=injections.key_of(injection.about or event.prompt),
+        prompt=delivery.key_of(injection.about or event.prompt),
         said=injection.said,
         floor=None if injection.floor is None else round(injection.floor, 4),
         ms=round(ms, 1),
@@ -157,7 +157,7 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
         return _at_edit(vault, event)
     is_new = name == hook_event.ASKED and not event.is_fork  # it was given nothing yet
     is_new = is_new or (event.is_emptied and event.source != COMPACT)
-    had = ([], []) if is_new else injections.received(home, vault.root, session, event.agent_id)
+    had = ([], []) if is_new else delivery.received(home, vault.root, session, event.agent_id)
     given, pointed = had
     project = Path(event.cwd)
     if name == hook_event.START:
@@ -181,8 +181,8 @@ def _at_failure(vault: Vault, event: Event, text_only: bool) -> ContextBlock:
     """Return the injection for the failure that an event reports."""
     home, root = vault.config.home, vault.root
     failed = failure.read(event.command, event.error)
-    told = injections.told_about(home, root, event, injections.key_of(failed.signature))
-    given, pointed = injections.received(home, root, event.session_id, event.agent_id)
+    told = delivery.told_about(home, root, event, delivery.key_of(failed.signature))
+    given, pointed = delivery.received(home, root, event.session_id, event.agent_id)
     had = Had(given, pointed, told)
     injection = for_failure(vault, failed, had=had, text_only=text_only)
     prompt = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
@@ -292,10 +292,10 @@ def _path_of(event: Event) -> str:
 def _at_edit(vault: Vault, event: Event) -> ContextBlock:
     """Return the injection for an edit."""
     path, home, root = _path_of(event), vault.config.home, vault.root
-    key = injections.key_of(path)
-    if path.startswith("../") or injections.told_about(home, root, event, key):
+    key = delivery.key_of(path)
+    if path.startswith("../") or delivery.told_about(home, root, event, key):
         return ContextBlock("", silent=silence.NOTHING)
-    given, _ = injections.received(home, root, event.session_id, event.agent_id)
+    given, _ = delivery.received(home, root, event.session_id, event.agent_id)
     own = ContextBlock("", _hits_for(vault, path))
     every = above.joined(vault, own, lambda _, other: ContextBlock("", _hits_for(other, path)))
     first = next((hit for hit in every if hit.lesson_id not in given), None)

@@ -1,21 +1,18 @@
-"""The lessons that agents received, in the database of this machine: a row for each search.
+"""The lessons that agents received, in the database of this machine: looked up and summed up.
 
-The prompt is not in it, only its hash. A hook that got no answer has no time for it: the line in the
-hooks' log counts instead, and comes into the record when somebody looks at that. A session is not given
-twice what it has, an event is answered once, and the note for a subagent is handed over once.
+`delivery` writes the rows. The prompt is not in one, only its hash. A hook that got no answer has no
+time to write: the line in the hooks' log counts instead, and comes into the record when somebody looks.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,72 +20,28 @@ from typing import Any
 from vault_index import state
 from vault_index.errors import WriteError, unreadable
 from vault_index.hotpath import index_files, log, protocol
-from vault_index.hotpath.hook_event import FAILURE, HOOKS, PROMPT, START, Event
-from vault_index.hotpath.log import HOOK_LOG, MAX_SESSION_CHARS
+from vault_index.hotpath.hook_event import FAILURE, HOOKS, PROMPT
+from vault_index.hotpath.log import HOOK_LOG
+from vault_index.store.delivery import (
+    COLUMNS,
+    LINE,
+    NEAR,
+    SKILL,
+    WHOLE,
+    Delivery,
+    Given,
+    iso_time,
+    record,
+    session_key,
+)
 
 SEARCH, READ = "LearnSearch", "LearnGet"  # what an agent looks up by itself, over MCP or at a shell
-WHOLE, LINE, SKILL = "whole", "line", "skill"  # the form in which an agent got it
-NEAR = "near"  # what came nearest to the floor where nothing was given
 ANSWERED, SILENT = "answered", "silent"
 SAME_SECONDS = 10  # between the answers of two hooks to one prompt
 SHOWN = 5  # lessons of the most and of the never used
 WEEKS = 4  # of which use is summed up
-CLAIM_SECONDS = 7 * 86_400  # to remember that an event was answered
-HOOK_SECONDS = 0.3  # to wait for another process that writes
 MAX_MS = 86_400_000.0  # of a search: a line that says more is not ours
 MAX_LOG_BYTES = 4 * log.MAX_BYTES  # a writer that has it open may go beyond its limit
-NOTE_SECONDS = 60.0  # an agent that was refused never takes its note
-key_of = log.key_of  # the hash by which a record knows a prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A lesson or skill of a record. `taught`: whether a taught prompt fired it."""
-
-    lesson: str
-    score: float | None = None
-    form: str = WHOLE
-    taught: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """A search for an agent. Without anything given it was silent, for the reason `silent`.
-
-    `prompt` is the hash of the prompt, or of a failure's signature or a file, of which `said` is a
-    redacted line. `ms` is from the start to the answer, `by` the process that gave it: watcher, process,
-    learn, hook. `missed`: the agent got no answer. `came_again` is of an answered failure alone.
-    """
-
-    event: str
-    session: str = ""
-    agent: str = ""  # the subagent that it was for
-    prompt: str = ""
-    said: str = ""
-    floor: float | None = None
-    ms: float | None = None
-    by: str = ""
-    silent: str = ""
-    missed: bool = False
-    time: str = ""  # ISO 8601
-    given: tuple[Given, ...] = ()
-    came_again: bool | None = None
-
-    @property
-    def lessons(self) -> list[str]:
-        return [each.lesson for each in self.given if each.form in (WHOLE, LINE)]
-
-    @property
-    def near(self) -> Given | None:
-        return next((each for each in self.given if each.form == NEAR), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The text that an agent gets, "" for silence, and the record of it."""
-
-    text: str
-    record: Delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +75,6 @@ class RecordFilter:
         return " AND ".join(parts), values
 
 
-_COLUMNS = "event, session, agent, prompt, said, floor, ms, by, silent, missed, time"
 _GIVEN = "SELECT 1 FROM given g WHERE g.injection = i.id"
 _LESSONS = f"form IN ('{WHOLE}', '{LINE}')"
 _LATER = (  # the same failure in the same session
@@ -130,146 +82,6 @@ _LATER = (  # the same failure in the same session
     " AND l.prompt = i.prompt AND l.event = i.event AND l.id > i.id"
 )
 _REPLIED = f"i.event = '{FAILURE}' AND EXISTS ({_GIVEN} AND {_LESSONS})"
-
-
-def record(home: Path, root: Path, new: Delivery) -> None:
-    """Note a search for an agent. Raises WriteError."""
-    at = new.time or iso_time(time.time())
-    new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
-    values = [getattr(new, name) for name in _COLUMNS.split(", ")]
-    vault = state.vault_of(root)
-    with state.writing(home) as db:
-        insert = f"INSERT INTO injection (vault, {_COLUMNS}) VALUES ({state.slots([0, *values])})"
-        id = db.execute(insert, [vault, *values]).lastrowid
-        for place, each in enumerate(new.given):
-            state.insert(db, "given", each, injection=id, place=place, vault=vault)
-
-
-def received(home: Path, root: Path, session: str, agent: str = "") -> tuple[list[str], list[str]]:
-    """Return the lessons that a session or its subagent got whole, the latest last, and as a line.
-
-    They are ids of what it has not lost since. A subagent has a context of its own.
-    """
-    query = (
-        "SELECT lesson, form FROM injection i JOIN given g ON g.injection = i.id"
-        " WHERE i.vault = ? AND i.session = ? AND NOT i.is_lost"
-        " AND (i.agent = ? OR i.agent = '' AND i.id <= (SELECT heard FROM fork f"
-        " WHERE f.vault = i.vault AND f.session = i.session AND f.agent = ?))"
-        " GROUP BY lesson, form ORDER BY max(i.id), place"
-    )
-    if not session:
-        return [], []
-    with state.reading(home) as db:
-        found = db.execute(query, [*_place(root, session), agent, agent]).fetchall()
-    whole = [id for id, form in found if form in (WHOLE, SKILL)]
-    return whole, [id for id, form in found if form == LINE]
-
-
-def _place(root: Path, session: str) -> list[str]:
-    return [state.vault_of(root), session[:MAX_SESSION_CHARS]]
-
-
-def inherit(home: Path, root: Path, event: Event) -> None:
-    """Note that a subagent has what its session received until now. Raises WriteError."""
-    fork = "INSERT INTO fork SELECT ?, ?, ?, max(id) FROM injection"
-    with state.writing(home) as db:
-        db.execute(fork, [*_place(root, event.session_id), event.agent_id])
-
-
-def forget_given(home: Path, root: Path, session: str, agent: str = "") -> None:
-    """Note that a session, or a subagent of it alone, has lost what it received. Raises WriteError."""
-    of_agent = "WHERE vault = ? AND session = ? AND agent = ?"
-    with state.writing(home, HOOK_SECONDS) as db:
-        for lost in (
-            f"UPDATE injection SET is_lost = 1 {of_agent}",
-            f"DELETE FROM fork {of_agent}",
-        ):
-            db.execute(lost, [*_place(root, session), agent])
-
-
-def told_about(home: Path, root: Path, event: Event, about: str) -> list[list[str]]:
-    """Return the lessons that the agent of an event got at the same failure or file, each time.
-
-    Only what it has not lost since counts.
-    """
-    query = (
-        "SELECT i.id, lesson FROM injection i JOIN given g ON g.injection = i.id"
-        " WHERE i.vault = ? AND session = ? AND agent = ? AND event = ? AND prompt = ?"
-        f" AND NOT is_lost AND form <> '{NEAR}' ORDER BY i.id, place"
-    )
-    of = [*_place(root, event.session_id), event.agent_id, event.hook_event_name, about]
-    told: dict[int, list[str]] = {}
-    with state.reading(home) as db:
-        for id, lesson in db.execute(query, of):
-            told.setdefault(id, []).append(lesson)
-    return [*told.values()]
-
-
-# An agent starts the hooks of an event side by side and waits for them: a user's and a project's settings
-# may both have ours. So an equal event that was answered after this hook's process began is this event,
-# unless the agent's ids of its prompts say otherwise; a prompt that is typed again has a later process.
-_IDENTIFYING = (
-    *("hook_event_name", "source", "prompt_id", "prompt"),
-    *("agent_id", "tool_use_id", "command", "error"),
-)
-
-
-def claim(home: Path, root: Path, event: Event) -> bool:
-    """Whether this process may answer an event of a session: no other has since its hook began.
-
-    A hook that did not get the watcher's answer in time, and has its own, holds the claim that the
-    watcher made for its `pid`. Raises WriteError.
-    """
-    identity = "\0".join(getattr(event, key) for key in _IDENTIFYING)
-    name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:16]
-    ours = str(event.pid or os.urandom(8).hex())
-    about = [*_place(root, event.session_id), name]
-    holder = (
-        "SELECT owner FROM claim WHERE vault = ? AND session = ? AND event = ?"
-        " AND at BETWEEN ? AND ? ORDER BY at LIMIT 1"
-    )
-    with state.writing(home, HOOK_SECONDS) as db:
-        # a long prompt may be compacted twice
-        is_once = event.prompt_id and event.hook_event_name != START
-        now = time.time()
-        # one later than now was made before the clock was put back
-        period = (0.0, math.inf) if is_once else (event.began, now)
-        held = db.execute(holder, [*about, *period]).fetchone()
-        if held is None:
-            db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?)", [*about, now, ours])
-            db.execute("DELETE FROM claim WHERE abs(at - ?) > ?", [now, CLAIM_SECONDS])
-    return held is None or held[0] == ours
-
-
-def leave_note(home: Path, root: Path, event: Event, told: Reply) -> None:
-    """Leave what a subagent should be told for when it has started. Raises WriteError.
-
-    Claude Code tells the prompt to the hook before the tool that starts a subagent, whose answer goes to
-    the caller. The subagent reads the answer of `SubagentStart`, which is not told the prompt, and so
-    takes the oldest note of its session and kind of agent. A note has only the hash of the prompt.
-    """
-    with state.writing(home) as db:
-        place = [*_place(root, event.session_id), event.agent_type]
-        note = [*place, time.time(), json.dumps(asdict(told))]
-        db.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", note)
-
-
-def take_note(home: Path, root: Path, event: Event) -> Reply | None:
-    """Return what waits for a subagent; only one process gets it. Raises WriteError."""
-    first = (
-        "SELECT rowid, told FROM note WHERE vault = ? AND session = ? AND agent = ?"
-        " ORDER BY rowid LIMIT 1"
-    )
-    with state.writing(home) as db:
-        db.execute("DELETE FROM note WHERE abs(at - ?) > ?", [time.time(), NOTE_SECONDS])
-        place = [*_place(root, event.session_id), event.agent_type]
-        found = db.execute(first, place).fetchone()
-        if found is None:
-            return None
-        db.execute("DELETE FROM note WHERE rowid = ?", found[:1])
-    values = json.loads(found[1])
-    given = tuple(Given(**each) for each in values["record"].pop("given"))
-    return Reply(values["text"], Delivery(**values["record"], given=given))
 
 
 def records(
@@ -282,14 +94,14 @@ def records(
     where, values = chosen.where(root)
     values += [iso_time(time.time() + 1), limit, offset]
     query = (
-        f"SELECT id, CASE WHEN {_REPLIED} THEN EXISTS ({_LATER}) END, {_COLUMNS}"
+        f"SELECT id, CASE WHEN {_REPLIED} THEN EXISTS ({_LATER}) END, {COLUMNS}"
         f" FROM injection i WHERE {where} ORDER BY time > ?, time DESC, id DESC LIMIT ? OFFSET ?"
     )
     of_it = "WHERE injection = ? ORDER BY place"
     found = []
     with state.reading(home) as db:
         for id, again, *row in db.execute(query, values).fetchall():
-            columns: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
+            columns: dict[str, Any] = dict(zip(COLUMNS.split(", "), row, strict=True))
             columns["missed"] = bool(columns["missed"])
             columns["came_again"] = None if again is None else bool(again)
             given = tuple(state.select(db, "given", Given, of_it, [id]))
@@ -381,11 +193,6 @@ def weeks(home: Path, root: Path) -> tuple[Week, ...]:
         )
 
 
-def iso_time(seconds: float) -> str:
-    """Return a time (seconds since 1970) as a record has it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
 @dataclass(frozen=True, slots=True)
 class Summary(Total):
     """The sum of a vault's record, and how often its lessons were given, the most and the last first."""
@@ -440,8 +247,6 @@ def last_use(home: Path, root: Path, lesson: str) -> str:
         return db.execute(query, [state.vault_of(root), lesson]).fetchone()[0] or ""
 
 
-# What people teach about the prompts of records, and new names of lessons.
-
 Key = tuple[str, str, str]  # session, hash of the prompt, lesson
 
 
@@ -461,7 +266,7 @@ class Teaching:
 def mark(home: Path, root: Path, key: Key, new: Teaching | None) -> None:
     """Note what somebody taught a lesson about a prompt; None takes it back. Raises WriteError."""
     session, prompt, lesson = key
-    about = [*_place(root, session), prompt, lesson]
+    about = [*session_key(root, session), prompt, lesson]
     with state.writing(home) as db:
         db.execute(
             "DELETE FROM mark WHERE vault = ? AND session = ? AND prompt = ? AND lesson = ?", about
@@ -500,9 +305,6 @@ def rename(home: Path, root: Path, renamed: Mapping[str, str]) -> None:
                 " WHERE vault = ? AND substr(lesson, 1, 1) = ?",
                 [vault, moved],
             )
-
-
-# The complaints of hooks: the lines of their log that are about a vault.
 
 
 def complaints_of(root: Path, home: Path, within: float | None = None) -> list[dict[str, Any]]:

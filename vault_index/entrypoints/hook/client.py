@@ -83,7 +83,7 @@ def main() -> None:
         agent = (sys.argv[2:3] or ["?"])[0] if sys.argv[1:2] == ["--agent"] else ""
         text = _read(0).decode("utf-8", "replace").removeprefix(BOM)
         parsed = _event(agent, text)
-        event.update(pid=os.getpid(), began=_began())  # for `injections.claim`
+        event.update(pid=os.getpid(), began=_began())  # for `delivery.claim`
         event.update(_storable(_needed(parsed)), shows_lines=not agent)
         if event.get("hook_event_name") in ("SessionStart", STARTED):
             event.update(_how_it_asks(agent, event))

@@ -16,7 +16,7 @@ from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.recall.respond import respond
 from vault_index.search import query
-from vault_index.store import injections, manifest
+from vault_index.store import delivery, manifest
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
@@ -111,7 +111,7 @@ def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     if not text:
         return None
     with contextlib.suppress(WriteError):  # then two hooks may answer
-        if asked.session_id and not injections.claim(settings.home, Path(asked.cwd), asked):
+        if asked.session_id and not delivery.claim(settings.home, Path(asked.cwd), asked):
             return None
     output = {"hookEventName": asked.hook_event_name, "additionalContext": text}
     return {"hookSpecificOutput": output}

@@ -31,7 +31,7 @@ from vault_index.journal.record import (
     ListedSession,
 )
 from vault_index.store import times
-from vault_index.store.injections import key_of
+from vault_index.store.delivery import key_of
 from vault_index.store.times import lasted
 
 PREFIX = "/api/journal"
