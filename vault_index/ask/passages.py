@@ -162,6 +162,7 @@ def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
 
 
 def split_at_floor(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
+    """Search, and return the hits above the floor and the others."""
     results = query.run(vault, asked)
     floors = floor.in_force(vault, asked.text, text_only=bool(results.text_only))
     least = floors.line if floors else None

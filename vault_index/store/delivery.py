@@ -114,6 +114,7 @@ def received(home: Path, root: Path, session: str, agent: str = "") -> tuple[lis
 
 
 def session_key(root: Path, session: str) -> list[str]:
+    """Return the columns by which rows name a vault and a session."""
     return [state.vault_of(root), session[:MAX_SESSION_CHARS]]
 
 
