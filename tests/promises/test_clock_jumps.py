@@ -27,7 +27,7 @@ from vault_index.journal.journal import Journal
 from vault_index.learn import at_end, nudge, runs
 from vault_index.llm.backend import Usage
 from vault_index.store import delivery, injections, manifest
-from vault_index.store.delivery import Delivery, Given, Reply
+from vault_index.store.delivery import Delivery, Given, HookReply
 from vault_index.vault import Vault
 
 DAY, YEAR = 86_400.0, 365 * 86_400.0
@@ -85,9 +85,9 @@ def test_a_subagent_gets_no_note_of_long_ago(
     vault: Vault, ahead: float, set_clock: SetClock
 ) -> None:
     home, root = vault.config.home, vault.root
-    delivery.leave_note(home, root, asked(vault), Reply("old", Delivery("SubagentStart")))
+    delivery.leave_note(home, root, asked(vault), HookReply("old", Delivery("SubagentStart")))
     set_clock(NOW)
-    delivery.leave_note(home, root, asked(vault), Reply("new", Delivery("SubagentStart")))
+    delivery.leave_note(home, root, asked(vault), HookReply("new", Delivery("SubagentStart")))
     told = delivery.take_note(home, root, asked(vault))
     assert told
     assert told.text == "new"

@@ -172,7 +172,7 @@ class LearnCaller:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class RunInputs:
     """All that a run knows before it asks anybody. `seen` is the material without orders."""
 
     vault: Vault
@@ -308,7 +308,7 @@ def learn_from(
 
 def prepare(
     vault: Vault, caller: LearnCaller, material: Material, *, dry_run: bool = False, by: str = ""
-) -> Work:
+) -> RunInputs:
     """Return what a run needs before it asks anybody: its material without orders, model and plan."""
     config = vault.config
     name = "" if by else config[LearnTable].model
@@ -319,7 +319,7 @@ def prepare(
     request = request_of(seen, caller) if model or dry_run else Request()
     plan = stages.plan(seen, config, request) if model else CallPlan()
     by = by or (model.name if model else RULES)
-    return Work(vault, caller, material, seen, orders, worth, by, model, request, plan)
+    return RunInputs(vault, caller, material, seen, orders, worth, by, model, request, plan)
 
 
 def request_of(material: Material, caller: LearnCaller) -> Request:
@@ -344,7 +344,7 @@ def request_of(material: Material, caller: LearnCaller) -> Request:
     )
 
 
-def _analyse(work: Work) -> Learned:
+def _analyse(work: RunInputs) -> Learned:
     """Return the answer to a run: proposals that wait now, and what was dropped."""
     if not any(text.strip() for text in work.material.texts):
         return work.answer(status=runs.NOTHING)
@@ -366,7 +366,7 @@ def status_of(proposals: Sequence[Made]) -> str:
     return runs.PROPOSED if proposals else runs.NOTHING
 
 
-def _entries(work: Work) -> list[LearnedLesson]:
+def _entries(work: RunInputs) -> list[LearnedLesson]:
     if work.model is None:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")
@@ -375,7 +375,7 @@ def _entries(work: Work) -> list[LearnedLesson]:
 
 
 def propose_entries(
-    work: Work, context: gate.Context, entries: list[LearnedLesson], most: int = 0
+    work: RunInputs, context: gate.Context, entries: list[LearnedLesson], most: int = 0
 ) -> tuple[list[Made], list[tuple[LearnedLesson, str]]]:
     """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
     usual = stages.max_entries(work.vault.config, work.material)
@@ -442,7 +442,7 @@ def _made_again(proposal: Proposal) -> Made:
 _REASONS = {review.WAITS: gate.WAITS, review.REJECTED: gate.REJECTED, review.IS_LESSON: gate.LESSON}
 
 
-def context_of(work: Work) -> gate.Context:
+def context_of(work: RunInputs) -> gate.Context:
     """Return all that the entries of a run are held against."""
     lessons, given = work.caller.lessons, {}
     for id in [*work.material.injected][:MAX_GIVEN]:

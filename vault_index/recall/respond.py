@@ -31,7 +31,7 @@ from vault_index.recall import allowed, block, select, signpost, silence
 from vault_index.search import above, failures
 from vault_index.search.hit import ContextBlock, Hit
 from vault_index.store import delivery, filters
-from vault_index.store.delivery import LINE, NEAR, SKILL, WHOLE, Delivery, Given, Reply
+from vault_index.store.delivery import LINE, NEAR, SKILL, WHOLE, Delivery, Given, HookReply
 from vault_index.store.reader import Reader, once
 from vault_index.text import failure
 from vault_index.text.failure import Failure
@@ -78,7 +78,7 @@ def respond(
         if time.monotonic() > until or (name == hook_event.EDIT and not injection.text):
             return None
         record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)
-        told, given = Reply(injection.text, record), [*injection.hits, *injection.skills]
+        told, given = HookReply(injection.text, record), [*injection.hits, *injection.skills]
         if name in _WITH_RECEIPT and vault.config.receipt and given and injection.text:
             receipt = block.receipt(given)
     try:
@@ -92,7 +92,7 @@ def respond(
     return _answer(vault, event, told, receipt) if told else None
 
 
-def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply | None:
+def _claim_and_record(vault: Vault, event: Event, told: HookReply | None) -> HookReply | None:
     """Record what an event gets, and return it; None if another hook answers, or another event."""
     name, home, root = event.hook_event_name, vault.config.home, vault.root
     if event.session_id and not delivery.claim(home, root, event):
@@ -102,7 +102,7 @@ def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply |
             delivery.inherit(home, root, event)
         told = delivery.take_note(home, root, event)
         if told is None:  # nothing was searched for it
-            return Reply("", Delivery(event=name))
+            return HookReply("", Delivery(event=name))
     if told and name == hook_event.ASKED:
         delivery.leave_note(home, root, event, told)
         return None
@@ -116,7 +116,7 @@ def _claim_and_record(vault: Vault, event: Event, told: Reply | None) -> Reply |
     return told
 
 
-def _answer(vault: Vault, event: Event, told: Reply, receipt: str) -> dict[str, Any] | None:
+def _answer(vault: Vault, event: Event, told: HookReply, receipt: str) -> dict[str, Any] | None:
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
     if event.hook_event_name == hook_event.START and event.shows_lines:
         said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))

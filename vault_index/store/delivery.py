@@ -1,4 +1,4 @@
-"""What an agent was given at an event: noted, remembered for its session, and given once.
+"""Deliveries to agents at their events: noted, remembered for the session, and made once.
 
 A session is not given twice what it has, an event is answered once, and the note for a subagent is
 handed over once.
@@ -70,7 +70,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HookReply:
     """The text that an agent gets, "" for silence, and the record of it."""
 
     text: str
@@ -190,7 +190,7 @@ def claim(home: Path, root: Path, event: Event) -> bool:
     return held is None or held[0] == ours
 
 
-def leave_note(home: Path, root: Path, event: Event, told: Reply) -> None:
+def leave_note(home: Path, root: Path, event: Event, told: HookReply) -> None:
     """Leave what a subagent should be told for when it has started. Raises WriteError.
 
     Claude Code tells the prompt to the hook before the tool that starts a subagent, whose answer goes to
@@ -203,7 +203,7 @@ def leave_note(home: Path, root: Path, event: Event, told: Reply) -> None:
         db.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", note)
 
 
-def take_note(home: Path, root: Path, event: Event) -> Reply | None:
+def take_note(home: Path, root: Path, event: Event) -> HookReply | None:
     """Return what waits for a subagent; only one process gets it. Raises WriteError."""
     first = (
         "SELECT rowid, told FROM note WHERE vault = ? AND session = ? AND agent = ?"
@@ -218,7 +218,7 @@ def take_note(home: Path, root: Path, event: Event) -> Reply | None:
         db.execute("DELETE FROM note WHERE rowid = ?", found[:1])
     values = json.loads(found[1])
     given = tuple(Given(**each) for each in values["record"].pop("given"))
-    return Reply(values["text"], Delivery(**values["record"], given=given))
+    return HookReply(values["text"], Delivery(**values["record"], given=given))
 
 
 def iso_time(seconds: float) -> str:
