@@ -91,10 +91,11 @@ def test_who_is_away_uses_nothing(config: Config) -> None:
 
 CALL = (
     "import sys; from pathlib import Path; from vault_index import llm;"
-    "from vault_index.config import Config, LlmTable; from vault_index.llm.backend import Question;"
+    "from vault_index.config import Config, LlmTable;"
+    "from vault_index.llm.backend import ModelQuestion;"
     "config = Config(home=Path(sys.argv[1]), llm=LlmTable(openai_url=sys.argv[2], calls_a_day=8));"
     "model = llm.open_model('openai:opus', config)\n"
-    "for _ in range(5): model.converse(Question('Be brief.', 'Hi?'))"
+    "for _ in range(5): model.converse(ModelQuestion('Be brief.', 'Hi?'))"
 )
 
 

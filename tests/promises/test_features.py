@@ -47,7 +47,7 @@ sys.meta_path.insert(0, Out())
 from click.testing import CliRunner
 from vault_index.entrypoints.cli import main
 from vault_index.recall import respond
-from vault_index.store.injections import Event
+from vault_index.hotpath.hook_event import Event
 from vault_index.vault import open_vault
 
 
