@@ -194,7 +194,7 @@ def import_from(
         format=format,
         category=category,
         update=update,
-        progress=caller.progress_of("comparing lessons"),
+        progress_of=caller.progress_of,
     )
     if write:
         import_lessons.apply(vault, planned, caller.progress_of("writing lessons"))

@@ -10,7 +10,7 @@ from functools import partial
 
 from vault_index import api, check, git
 from vault_index.api.question import Caller, command
-from vault_index.check import Finding, Selection, links, pattern
+from vault_index.check import Candidate, Finding, KeptFindings, Selection, links, pattern
 from vault_index.check.links import Prerequisite
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
@@ -108,50 +108,67 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
     notes: list[str] = []
     built: set[str] = set()
     first: list[Prerequisite] = []
-    count, done, unread = len(chosen), 0, 0
+    count, done = len(chosen), 0
     comparing = not staged or count <= COMPARED_FILES
     progress = caller.progress_of("checking lessons")
-    # of processor time: for all that is checked, and for what is never left out
-    seconds = pattern.ALL_SECONDS if staged else math.inf
-    more = pattern.FILE_SECONDS * count
     progress(0, count)
-    for batch in chosen.batches():
-        categories = list(vault.config.taxonomy)
-        try:
-            if comparing:
-                # a commit does not fetch the model of 90 MB
-                asked = api.search.compare(paths=[each.path for each in batch if each.is_lesson])
-                answer = caller.ask(asked, fetch=not staged, note=notes.append)
-                findings += answer.findings
-                categories += answer.categories
-        except VaultError as error:
-            comparing = False
-            caller.note(f"warning: duplicates and prompts were not checked: {error.message}")
-        for candidate in batch:
-            if seconds + more <= 0:
-                why = f"the commit takes more than {pattern.ALL_SECONDS:.0f} s to check"
-                findings.append(check.not_checked(candidate.shown, why))
-                continue
-            began = time.process_time()
-            limit = min(seconds + more, pattern.RULE_SECONDS)
-            said = check.of_text(candidate, categories, limit, orders=seconds > 0)
-            unread += seconds <= 0
-            known = partial(check.noted_in_commits, vault, candidate) if staged else None
-            findings += check.with_command(candidate, said, vault.config.home, known)
-            seconds -= time.process_time() - began
-            findings += links.dead(vault.root, candidate)
-            first += links.prerequisites(candidate)
-            if render.MARK in candidate.data:
-                built.add(candidate.shown)
-            if comparing and candidate.is_lesson and not candidate.as_on_disk:
-                about = "duplicates and prompts are as in the file on disk"
-                caller.note(f"note: {candidate.shown}: {about}")
-        progress(done := done + len(batch), count)
+    with KeptFindings(vault.config.home) as kept:
+        texts = _TextChecks(vault, kept, count, staged=staged)
+        for batch in chosen.batches():
+            categories = list(vault.config.taxonomy)
+            try:
+                if comparing:
+                    # a commit does not fetch the model of 90 MB
+                    asked = api.search.compare(
+                        paths=[each.path for each in batch if each.is_lesson]
+                    )
+                    answer = caller.ask(asked, fetch=not staged, note=notes.append)
+                    findings += answer.findings
+                    categories += answer.categories
+            except VaultError as error:
+                comparing = False
+                caller.note(f"warning: duplicates and prompts were not checked: {error.message}")
+            for candidate in batch:
+                findings += texts.findings(candidate, categories)
+                findings += links.dead(vault.root, candidate)
+                first += links.prerequisites(candidate)
+                if render.MARK in candidate.data:
+                    built.add(candidate.shown)
+                if comparing and candidate.is_lesson and not candidate.as_on_disk:
+                    about = "duplicates and prompts are as in the file on disk"
+                    caller.note(f"note: {candidate.shown}: {about}")
+                progress(done := done + 1, count)
     findings += [] if staged else _of_built_skills(caller, built)  # a commit may come before
     findings += _missing(caller, first)
     _repeat(caller, notes, findings)
-    _note_unchecked(caller, unread, count if staged and count > COMPARED_FILES else 0)
+    _note_unchecked(caller, texts.unread, count if staged and count > COMPARED_FILES else 0)
     return sorted(findings)
+
+
+class _TextChecks:
+    """The check of one text after another; of `staged` ones in a limit of processor time for all."""
+
+    def __init__(self, vault: Vault, kept: KeptFindings, count: int, *, staged: bool) -> None:
+        self._vault, self._kept, self._staged = vault, kept, staged
+        # of processor time: for all that is checked, and for what is never left out
+        self._seconds = pattern.ALL_SECONDS if staged else math.inf
+        self._more = pattern.FILE_SECONDS * count
+        self.unread = 0  # files whose words were not searched for prompt injection
+
+    def findings(self, candidate: Candidate, categories: Collection[str]) -> list[Finding]:
+        left = self._seconds + self._more
+        if left <= 0:
+            why = f"the commit takes more than {pattern.ALL_SECONDS:.0f} s to check"
+            return [check.not_checked(candidate.shown, why)]
+        began = time.process_time()
+        is_read = self._seconds > 0 or self._kept.get(candidate) is not None
+        limit = min(left, pattern.RULE_SECONDS)
+        said = check.of_text(candidate, categories, limit, orders=is_read, kept=self._kept)
+        self.unread += not is_read
+        known = partial(check.noted_in_commits, self._vault, candidate) if self._staged else None
+        findings = check.with_command(candidate, said, self._vault.config.home, known)
+        self._seconds -= time.process_time() - began
+        return findings
 
 
 def _of_names(vault: Vault, chosen: Selection) -> list[Finding]:

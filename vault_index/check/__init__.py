@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vault_index import config, files, git
 from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets
 from vault_index.check.finding import ERROR, WARNING, Finding
+from vault_index.check.kept import KeptFindings
 from vault_index.errors import GitUnavailableError, LessonError, NoRepositoryError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse, portable, skill
@@ -33,7 +34,7 @@ from vault_index.vault import FOLDER, SETTINGS, printable, shown
 if TYPE_CHECKING:
     from vault_index.vault import Vault
 
-__all__ = ["ERROR", "WARNING", "Finding"]
+__all__ = ["ERROR", "WARNING", "Finding", "KeptFindings"]
 
 SETTINGS_RULE, SKILL_RULE = "settings", "skill"
 FILES_AT_ONCE = 100  # read, and in one question to the watcher
@@ -168,12 +169,14 @@ def of_text(
     *,
     orders: bool = True,
     words: bool = True,
+    kept: KeptFindings | None = None,
 ) -> list[Finding]:
     """Check what a file says; `known` are the categories of other lessons, against which to compare.
 
     In a file that is not a lesson, only errors of prompt injection count. A rule that takes more than
     `seconds` of processor time is itself an error: nothing is shared unchecked. Without `orders`, prompt
-    injection is left out, five sixths of the time. Without `words`, only the form is checked.
+    injection is left out, five sixths of the time, unless what it finds is `kept`. Without `words`, only
+    the form is checked.
     """
     where = candidate.shown
     findings: list[Finding] = []
@@ -192,7 +195,7 @@ def of_text(
             message = error.message.removeprefix(f"{where}: ")
             findings = [Finding(where, error.line, SKILL_RULE, message)]
     if words and not too_long:
-        findings = sorted([*findings, *_of_words(candidate, seconds, orders)])
+        findings = sorted([*findings, *_of_words(candidate, seconds, orders, kept)])
     return findings
 
 
@@ -211,13 +214,22 @@ def _of_settings(path: str, data: bytes) -> Iterator[Finding]:
         yield Finding(path, line, SETTINGS_RULE, message, severity)
 
 
-def _of_words(candidate: Candidate, seconds: float, orders: bool = True) -> Iterator[Finding]:
+def _of_words(
+    candidate: Candidate,
+    seconds: float,
+    orders: bool = True,
+    kept: KeptFindings | None = None,
+) -> list[Finding]:
     """Check what an agent or a stranger would read, whatever the shape of the file."""
+    if kept is not None and (before := kept.get(candidate)) is not None:
+        return before
     where = candidate.shown
     try:
         text = unix_lines(decode(candidate.data, candidate.path))
     except LessonError:
         text = candidate.data.decode("utf-8", "replace")
+    findings: list[Finding] = []
+    is_complete = orders
     for name, rule, seen in (
         ("secrets", secrets.findings, secrets.readable(candidate.data)),
         (prompt_injection.RULE, prompt_injection.findings, text),
@@ -228,10 +240,14 @@ def _of_words(candidate: Candidate, seconds: float, orders: bool = True) -> Iter
         try:
             every = pattern.within(seconds, rule, where, seen)
         except pattern.TooSlow:
+            is_complete = False
             every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
         if name != "secrets" and not candidate.is_lesson:
             every = [finding for finding in every if finding.severity == ERROR]
-        yield from every
+        findings += every
+    if kept is not None and is_complete:
+        kept.put(candidate, findings)
+    return findings
 
 
 class Withheld(NamedTuple):
@@ -245,14 +261,19 @@ class Withheld(NamedTuple):
 
 
 def withheld(
-    path: str, data: bytes, home: Path | None = None, *, is_lesson: bool = True
+    path: str,
+    data: bytes,
+    home: Path | None = None,
+    *,
+    is_lesson: bool = True,
+    kept: KeptFindings | None = None,
 ) -> Withheld:
     """Return why hooks leave out what a file holds, for the user whose folder `home` is.
 
     Wrong frontmatter is not a reason: it harms no agent.
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
-    every = list(_of_words(candidate, pattern.RULE_SECONDS))
+    every = _of_words(candidate, pattern.RULE_SECONDS, kept=kept)
     every = harmless.settled(every, home=home) if home else every
     errors = _errors(every)
     if errors:
@@ -323,13 +344,15 @@ def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
         raise VaultError(f"not written: {_reason(new[0])}", to_correct(new))
 
 
-def errors_in(path: str, data: bytes, before: bytes | None = None) -> list[Finding]:
+def errors_in(
+    path: str, data: bytes, before: bytes | None = None, kept: KeptFindings | None = None
+) -> list[Finding]:
     """Return the errors in what would be a file of the vault's folder, and was `before`, by line.
 
     A text that it calls harmless and did not before counts only if this user called it so.
     """
     known = partial(harmless.noted, before)
-    return sorted(_errors(harmless.settled(of_text(Candidate(path, data)), known)))
+    return sorted(_errors(harmless.settled(of_text(Candidate(path, data), kept=kept), known)))
 
 
 def first_error(path: str, data: bytes) -> Finding | None:

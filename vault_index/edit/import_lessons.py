@@ -114,7 +114,7 @@ def plan(
     format: str = "",
     category: str = "",
     update: bool = False,
-    progress: Progress = lambda _done, _all: None,
+    progress_of: Callable[[str], Progress] = lambda _label: lambda _done, _all: None,
 ) -> ImportPlan:
     """Plan what an import writes where, and what it leaves out and why. Writes nothing.
 
@@ -146,16 +146,26 @@ def plan(
             placed.append(replace(item, origin=origin))
         except VaultError as error:
             problems.append(f"{name}:{draft.line}: {error.message}")
+    items = _checked(vault, placed, problems, progress_of("checking lessons"), update=update)
+    items = _without_duplicates(vault, items, progress_of("comparing lessons"))
+    return ImportPlan(tuple(items), tuple(problems), tuple(empty))
+
+
+def _checked(
+    vault: Vault, placed: list[Item], problems: list[str], progress: Progress, *, update: bool
+) -> list[Item]:
+    """Return items with the verdict about each file alone; `problems` gets those without one."""
     places = _places(vault, placed)
     items: list[Item] = []
-    for item in placed:
-        try:
-            item = _compared(vault, _linked(vault, item, places))
-            items.append(_judged(_updating(vault, item) if update else item))
-        except VaultError as error:
-            problems.append(f"{item.source}:{item.line}: {error.message}")
-    items = _without_duplicates(vault, items, progress)
-    return ImportPlan(tuple(items), tuple(problems), tuple(empty))
+    with check.KeptFindings(vault.config.home) as kept:
+        for number, item in enumerate(placed, 1):
+            try:
+                item = _compared(vault, _linked(vault, item, places))
+                items.append(_judged(_updating(vault, item) if update else item, kept))
+            except VaultError as error:
+                problems.append(f"{item.source}:{item.line}: {error.message}")
+            progress(number, len(placed))
+    return items
 
 
 def _origin(source: Path, name: str) -> Path:
@@ -354,12 +364,12 @@ def _with_own_keys(before: bytes, after: bytes, path: str) -> bytes:
     return after
 
 
-def _judged(item: Item) -> Item:
+def _judged(item: Item, kept: check.KeptFindings) -> Item:
     is_new = item.verdict in (WRITE, UPDATE)
-    errors = check.errors_in(item.path, item.data, item.before) if is_new else []
+    errors = check.errors_in(item.path, item.data, item.before, kept) if is_new else []
     if any(map(harmless.is_said, errors)):
         item = replace(item, data=harmless.with_line(item.data, item.path))
-        errors = check.errors_in(item.path, item.data, item.before)
+        errors = check.errors_in(item.path, item.data, item.before, kept)
     if not errors:
         return item
     error = errors[0]

@@ -166,15 +166,16 @@ def _lessons(
 ) -> Iterator[Trouble]:
     """Look for what `check` calls an error: no hook injects such a lesson, no commit takes it."""
     wrong, taxonomy = [], vault.config.taxonomy
-    for candidate in check.everything(vault):
-        entry = indexed.get(candidate.path) if candidate.is_lesson else None
-        # the index does not search the words of a file that it could not parse
-        is_read = entry and not entry.problem and entry.hash == hash_of_file(candidate.data)
-        is_clean = entry and is_read and not entry.withheld
-        for finding in check.of_text(candidate, taxonomy, words=not is_clean):
-            is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
-            if finding.severity == check.ERROR and not is_named:
-                wrong.append((str(finding), candidate.shown))
+    with check.KeptFindings(vault.config.home) as kept:
+        for candidate in check.everything(vault):
+            entry = indexed.get(candidate.path) if candidate.is_lesson else None
+            # the index does not search the words of a file that it could not parse
+            is_read = entry and not entry.problem and entry.hash == hash_of_file(candidate.data)
+            is_clean = entry and is_read and not entry.withheld
+            for finding in check.of_text(candidate, taxonomy, words=not is_clean, kept=kept):
+                is_named = finding.rule in (check.SETTINGS_RULE, check.SKILL_RULE)
+                if finding.severity == check.ERROR and not is_named:
+                    wrong.append((str(finding), candidate.shown))
     with suppress(VaultError):
         known = {path for _, path in wrong}
         for path, why in sorted(entries.withheld(vault).items()):

@@ -8,7 +8,9 @@ unique in the vault. Whatever is wrong with one file is that file's problem; the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vault_index import files, git
@@ -25,6 +27,8 @@ from vault_index.vault import SourceFile, shown
 if TYPE_CHECKING:
     from vault_index import check
     from vault_index.vault import Skipped, Vault
+
+    Withhold = Callable[[str, bytes], check.Withheld]
 
 # Who wrote each file and when, as git says: what differs from what the manifest says.
 #
@@ -177,17 +181,18 @@ class PendingFiles:
 
     entries: Mapping[str, FileEntry]
     changed: Collection[str]  # the files whose rows are made
-    read: Callable[[str], ReadFile]
+    reading: Callable[[], AbstractContextManager[Callable[[str], ReadFile]]]
 
     def __iter__(self) -> Iterator[ReadFile]:
-        return map(self.read, self.entries)
+        with self.reading() as read:
+            yield from map(read, self.entries)
 
 
 def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> PendingFiles:
     """Read every file whose rows may have to change, by path."""
     sources = {path: diff.listed[path] for path in diff.touched}
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
-    first = _Reader(vault, manifest, authors.changed, withheld=False, complete=diff.complete)
+    first = _Reader(vault, manifest, authors.changed, None, complete=diff.complete)
     looked = {path: first.read(source) for path, source in sources.items()}
     owners = _owners(manifest, {path: entry for path, (entry, _) in looked.items()}, diff.removed)
     for path, entry in manifest.files.items():
@@ -200,9 +205,14 @@ def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> P
             looked[path] = first.read(sources[path], even_if_same=True)
     entries = {path: entry for path, (entry, _) in looked.items()}
     changed = {path for path, (_, lessons) in looked.items() if lessons is not None}
-    reader = replace(first, withheld=True)  # to find why hooks leave it out takes 9 ms for a page
 
-    def read_rows(path: str) -> ReadFile:
+    # to find why hooks leave it out takes milliseconds for a page
+    @contextmanager
+    def reading() -> Iterator[Callable[[str], ReadFile]]:
+        with withholding(vault) if changed else nullcontext() as withheld:
+            yield partial(read_rows, replace(first, withheld=withheld))
+
+    def read_rows(reader: _Reader, path: str) -> ReadFile:
         entry, lessons = entries[path], None
         if path in changed:
             entry, lessons = reader.read(sources[path], even_if_same=True)
@@ -211,7 +221,7 @@ def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> P
         entry, lessons = _with_own_ids(path, entry, lessons, owners)
         return _with_rows(path, entry, lessons, manifest.files.get(path))
 
-    return PendingFiles({path: entries[path] for path in sorted(entries)}, changed, read_rows)
+    return PendingFiles({path: entries[path] for path in sorted(entries)}, changed, reading)
 
 
 def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
@@ -227,9 +237,17 @@ def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
 
 def withheld_by(vault: Vault, path: str, data: bytes) -> check.Withheld:
     """Return why hooks leave out what is in a file: see `check.withheld`."""
+    with withholding(vault) as withheld:
+        return withheld(path, data)
+
+
+@contextmanager
+def withholding(vault: Vault) -> Iterator[Withhold]:
+    """Yield the same function, for many files of a vault."""
     from vault_index import check  # compiles its patterns: only where a file has to be read
 
-    return check.withheld(path, data, vault.config.home)
+    with check.KeptFindings(vault.config.home) as kept:
+        yield partial(check.withheld, home=vault.config.home, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +257,7 @@ class _Reader:
     vault: Vault
     manifest: Manifest
     authors: Mapping[str, git.Provenance]
-    withheld: bool
+    withheld: Withhold | None  # None: nobody asks
     complete: bool
 
     def read(
@@ -260,7 +278,7 @@ class _Reader:
             entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
             if self.withheld and (before is None or not is_same or before.problem):
-                why, until = withheld_by(self.vault, path, data)
+                why, until = self.withheld(path, data)
                 entry = replace(entry, withheld=why, held=until)
         except LessonError as error:
             problem = ": ".join(filter(None, (error.message, error.hint)))
