@@ -3,18 +3,40 @@
 The core - vault, index, search, hooks, watcher, doors - walks `FEATURES` and names none of them.
 A test drops each in turn and tells a short story with the others.
 
-An addition is named `module:name` below this package, as an entry point is, and loads when
-it is called: a hook loads only the features that its event needs. Its settings are here.
+A feature is a class: it overrides the methods of `Feature` by which it adds to the core, and its settings
+are above it. This module is at the bottom, where the core can walk it, and each method loads what it
+calls, from anywhere: a hook loads only the features that its event needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from vault_index.hotpath.agents import Agent, translated
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter
+
+    from vault_index.check.finding import Trouble
+    from vault_index.config import Config
+    from vault_index.entrypoints.mcp.tools import Toolset
+    from vault_index.entrypoints.recording import JournalStatus
+    from vault_index.learn.runs import LearnStatus
+    from vault_index.learn.skills.build import SkillsStatus
+    from vault_index.publish import Published, VectorsStatus
+    from vault_index.publish.vectors import SharedVectors
+    from vault_index.search.documents import DocumentsStatus
+    from vault_index.search.hit import Hit
+    from vault_index.share.packages import OtherVaults
+    from vault_index.store.sync import Progress
+    from vault_index.vault import Vault
+    from vault_index.watch.current import SharedEmbedder
+    from vault_index.watch.journal import JournalWatch
+
+Status = TypeVar("Status")  # a frozen dataclass, whose fields `lessons status --json` prints
 
 # Kinds of values of settings: `config` converts a value by the name of its kind.
 Cosine = float
@@ -28,6 +50,119 @@ Texts = tuple[str, ...]
 Folders = Texts
 
 
+class Commands(NamedTuple):
+    """Commands of a feature, in a section of `lessons help`."""
+
+    section: str
+    module: str  # of `entrypoints.cli`
+    names: str
+
+
+class NavigationPage(NamedTuple):
+    """A page in the navigation."""
+
+    address: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPrompt:
+    """A prompt for which features look for more than lessons."""
+
+    text: str
+    folder: Path | None  # that it was typed in
+    given: Collection[str]  # ids of what the session has
+    text_only: bool  # there is no time to embed it
+
+
+class Feature:
+    """A part of the product. It overrides what it adds to the core; here is what it adds by default."""
+
+    name: str
+    about: str  # a sentence for the table of contents
+    code: str = ""  # modules and folders that no other part loads: they can be removed with it
+    needs: str = ""  # the features without which it has nothing to do
+    table: str = ""  # the table of its settings in a settings file
+    settings: type | None = None  # the settings of that table
+    shared: str = ""  # those that `vault.toml` may set
+    variables: Mapping[str, str] = {}  # variable -> setting
+    commands: Sequence[Commands] = ()
+    toolset: str = "lessons"  # the set that its MCP tools belong to: `lessons mcp --tools`
+    page: NavigationPage | None = None
+    private: str = ""  # the beginning of routes that need the token
+    agent: Agent | None = None  # that can be wired up
+
+    # an agent
+
+    def at_project(self, vault: Vault, folder: Path) -> None:
+        """Note that an agent works in a folder."""
+
+    def at_prompt(self, vault: Vault, prompt: AskedPrompt) -> Sequence[Hit]:
+        """Return what a prompt gets beside lessons, the best first."""
+        return ()
+
+    def at_start(self, config: Config, folder: Path, session: str) -> str:
+        """Return what the start of a session gets to read; "" for nothing."""
+        return ""
+
+    def nudge(self, vault: Vault, folder: Path, session: str) -> str:
+        """Return a line for the person at the start of a session; "" for none. Raises WriteError."""
+        return ""
+
+    # a vault
+
+    def at_init(self, folder: Path) -> None:
+        """Say what the user should know of a vault that was made, or was there."""
+
+    def at_full_pass(self, vault: Vault) -> bool:
+        """Do what can wait until the watcher is quiet; return whether there is more to do."""
+        return False
+
+    def watch(self, embedder: SharedEmbedder, say: Callable[[str], None]) -> JournalWatch | None:
+        """Return a part of the watcher, which looks around and answers questions of its own."""
+        return None
+
+    def vectors(self, vault: Vault, index: Path) -> SharedVectors | None:
+        """Return the vectors that others made for an index. Raises EmbedderError."""
+        return None
+
+    def publish(
+        self,
+        vault: Vault,
+        index: Callable[[], Any],
+        progress_of: Callable[[str], Progress],
+        engine: str,
+    ) -> Published | None:
+        """Bring the index up to date by `index`, publish it, and return what was published."""
+        return None
+
+    # doors
+
+    def troubles(self, vault: Vault) -> Iterable[Trouble]:
+        """Look for what is wrong, for `lessons status --check`."""
+        return ()
+
+    def tools(self) -> Toolset | None:
+        """Return a set of MCP tools."""
+        return None
+
+    def routes(self) -> Sequence[APIRouter]:
+        """Return routes of HTTP and of pages."""
+        return ()
+
+
+class FeatureWithStatus(Feature, Generic[Status]):
+    """A feature with a part of `lessons status`."""
+
+    def status(self, vault: Vault) -> Status:
+        """Look at the feature's state. Raises VaultError."""
+        raise NotImplementedError
+
+    def status_lines(self, status: Status) -> Iterable[str]:
+        """Yield it for people, a line each."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
 class JournalTable:
     """The settings of `[journal]`."""
@@ -36,6 +171,60 @@ class JournalTable:
     window_days: int = 90  # days that a search looks back; 0: all
     session_start: bool = True  # a session's start gets what was done here last
     exclude: Texts = ()  # globs of paths that the journal does not name
+
+
+class JournalFeature(FeatureWithStatus["JournalStatus"]):
+    """Sessions are recorded on this machine and can be searched."""
+
+    name = "journal"
+    about = "Sessions are recorded on this machine and can be searched."
+    code = (
+        "journal.archive journal.backlog journal.capture journal.recap "
+        "journal.forget journal.importing journal.index journal.observe journal.record "
+        "search.journal client.journal entrypoints.recording "
+        "entrypoints.cli.journal entrypoints.wording.journal"
+    )
+    table = "journal"
+    settings = JournalTable
+    commands = (Commands("Sessions", "journal", "journal"),)
+    toolset = "journal"
+    page = NavigationPage("/activity/sessions", "Sessions")
+    private = "/api/journal"
+
+    def at_start(self, config: Config, folder: Path, session: str) -> str:
+        from vault_index.journal import recap
+
+        return recap.section(config, folder, session)
+
+    def watch(self, embedder: SharedEmbedder, say: Callable[[str], None]) -> JournalWatch:
+        from vault_index.watch import journal
+
+        return journal.JournalWatch(embedder, say)
+
+    def status(self, vault: Vault) -> JournalStatus:
+        from vault_index.entrypoints import recording
+
+        return recording.state(vault)
+
+    def status_lines(self, status: JournalStatus) -> Iterator[str]:
+        from vault_index.entrypoints.wording import journal
+
+        return journal.status_lines(status)
+
+    def troubles(self, vault: Vault) -> Iterator[Trouble]:
+        from vault_index.entrypoints import recording
+
+        return recording.journal(vault)
+
+    def tools(self) -> Toolset:
+        from vault_index.entrypoints.mcp import journal
+
+        return journal.TOOLS
+
+    def routes(self) -> Sequence[APIRouter]:
+        from vault_index.entrypoints.web import journal
+
+        return journal.routes, journal.page_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +245,52 @@ class LearnTable:
     exclude: Texts = ()  # globs of paths that nothing is learned from
 
 
+class LearnFeature(FeatureWithStatus["LearnStatus"]):
+    """Sessions, commits and files become proposals, which a person reviews."""
+
+    name = "learn"
+    about = "Sessions, commits and files become proposals, which a person reviews."
+    code = (
+        "learn.at_end learn.by_agent learn.by_rule learn.cost learn.diff learn.grounding "
+        "learn.gate learn.gather learn.material learn.runs learn.nudge learn.run "
+        "learn.significance learn.stages learn.tend learn.timeline proposals api.tending "
+        "entrypoints.cli.proposals entrypoints.wording.proposals"
+    )
+    needs = "journal"
+    table = "learn"
+    settings = LearnTable
+    shared = "significance min_files min_lines exclude"
+    commands = (
+        Commands("Sessions", "proposals", "learn review tend"),
+        Commands("For agents and programs", "proposals", "propose"),
+    )
+
+    def nudge(self, vault: Vault, folder: Path, session: str) -> str:
+        from vault_index.learn import nudge
+
+        return nudge.line(vault, folder, session)
+
+    def status(self, vault: Vault) -> LearnStatus:
+        from vault_index.learn import runs
+
+        return runs.in_status(vault)
+
+    def status_lines(self, status: LearnStatus) -> Iterator[str]:
+        from vault_index.entrypoints.wording import proposals
+
+        return proposals.status_lines(status)
+
+    def tools(self) -> Toolset:
+        from vault_index.entrypoints.mcp import learning
+
+        return learning.TOOLS
+
+    def routes(self) -> Sequence[APIRouter]:
+        from vault_index.entrypoints.web import review
+
+        return (review.routes,)
+
+
 @dataclass(frozen=True, slots=True)
 class SkillsTable:
     """The settings of `[skills]`."""
@@ -63,6 +298,43 @@ class SkillsTable:
     least_lessons: int = 5  # lessons of a tag from which a skill is built
     least_confidence: float = 4.0  # their mean, 1..5
     least_uses: int = 10  # how often agents were given them
+
+
+class SkillsFeature(FeatureWithStatus["SkillsStatus"]):
+    """Skills of the project are suggested at prompts, and built from lessons of a tag."""
+
+    name = "skills"
+    about = "Skills of the project are suggested at prompts, and built from lessons of a tag."
+    code = "learn.skills.build entrypoints.cli.skills"
+    table = "skills"
+    settings = SkillsTable
+    shared = "least_lessons least_confidence least_uses"
+    commands = (Commands("For agents and programs", "skills", "skills"),)
+
+    def at_project(self, vault: Vault, folder: Path) -> None:
+        from vault_index.index import skills
+
+        skills.register(vault, folder)
+
+    def at_prompt(self, vault: Vault, prompt: AskedPrompt) -> list[Hit]:
+        from vault_index.recall import select
+
+        return select.skills(vault, prompt.text, prompt.folder, prompt.given, prompt.text_only)
+
+    def status(self, vault: Vault) -> SkillsStatus:
+        from vault_index.learn.skills import build
+
+        return build.state(vault)
+
+    def status_lines(self, status: SkillsStatus) -> Iterator[str]:
+        from vault_index.entrypoints.wording import hits
+
+        return hits.skills_line(status)
+
+    def troubles(self, vault: Vault) -> Iterator[Trouble]:
+        from vault_index.learn.skills import build
+
+        return build.troubles(vault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +347,93 @@ class AskTable:
     record: bool = False  # keep conversations, as long as sessions
 
 
+class AskFeature(Feature):
+    """A question gets an answer from lessons and journal, with its sources."""
+
+    name = "ask"
+    about = "A question gets an answer from lessons and journal, with its sources."
+    code = "ask api.asking entrypoints.cli.ask entrypoints.web.ask"
+    table = "ask"
+    settings = AskTable
+    commands = (Commands("Lessons", "ask", "ask"),)
+    page = NavigationPage("/ask", "Ask")
+
+    def routes(self) -> Sequence[APIRouter]:
+        from vault_index.entrypoints.web import ask
+
+        return ask.routes, ask.page_routes
+
+
 @dataclass(frozen=True, slots=True)
 class IndexTable:
     """The settings of `[index]`."""
 
     shared: Uri = ""  # the address of a team's vectors: s3://..., a folder
+
+
+class PublishFeature(FeatureWithStatus["VectorsStatus"]):
+    """Vectors and rows are shared in an object store; a cluster embeds them."""
+
+    name = "publish"
+    about = "Vectors and rows are shared in an object store; a cluster embeds them."
+    code = "publish"
+    table = "index"
+    settings = IndexTable
+    variables = {"LESSONS_INDEX_SHARED": "shared"}
+
+    def at_full_pass(self, vault: Vault) -> bool:
+        from vault_index import publish
+
+        return publish.compare_some(vault)
+
+    def vectors(self, vault: Vault, index: Path) -> SharedVectors:
+        from vault_index import publish
+
+        return publish.taking(vault, index)
+
+    def publish(
+        self,
+        vault: Vault,
+        index: Callable[[], Any],
+        progress_of: Callable[[str], Progress],
+        engine: str,
+    ) -> Published:
+        from vault_index import publish
+
+        return publish.publish(vault, index, progress_of, engine)
+
+    def status(self, vault: Vault) -> VectorsStatus:
+        from vault_index import publish
+
+        return publish.state(vault)
+
+    def status_lines(self, status: VectorsStatus) -> Iterator[str]:
+        from vault_index.entrypoints.wording import hits
+
+        return hits.vectors_line(status)
+
+    def troubles(self, vault: Vault) -> Iterator[Trouble]:
+        from vault_index import publish
+
+        return publish.troubles(vault)
+
+
+class DocumentsFeature(FeatureWithStatus["DocumentsStatus"]):
+    """Sections of a file make a document, a course among them, that can be read whole."""
+
+    name = "documents"
+    about = "Sections of a file make a document, a course among them, that can be read whole."
+    code = "api.document"
+
+    def status(self, vault: Vault) -> DocumentsStatus:
+        from vault_index.search import documents
+
+        return documents.state(vault)
+
+    def status_lines(self, status: DocumentsStatus) -> Iterator[str]:
+        from vault_index.entrypoints.wording import hits
+
+        return hits.documents_line(status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,169 +443,77 @@ class VaultsTable:
     above: Folders = ()  # folders of vaults that prompts search as well, nearest first
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A part of the product, with what it adds to the core; each field is empty where it adds nothing."""
+class AboveFeature(FeatureWithStatus["OtherVaults"]):
+    """Prompts are answered from other vaults of the user as well."""
 
-    name: str
-    what: str  # a sentence for the table of contents
-    code: str  # modules and folders that no other part loads
-    needs: str = ""  # the features without which it has nothing to do
-    table: str = ""  # the table of its settings in a settings file
-    settings: type | None = None  # the settings of that table
-    shared: str = ""  # those that `vault.toml` may set
-    variables: Mapping[str, str] = field(default_factory=dict)  # variable -> setting
-    at_project: str = ""  # (vault, folder): an agent works in a folder
-    at_prompt: str = ""  # (vault, prompt, folder, ids that were given, text_only) -> hits
-    at_start: str = ""  # (config, folder, session) -> what the start of a session gets to read
-    nudge: str = ""  # (vault, folder, session) -> a line for the person at a session's start, or ""
-    at_init: str = ""  # (folder): a vault was made there, or was there
-    watch: str = ""  # (embedder, say) -> a part of the watcher: start, look, questions, answer
-    at_full_pass: str = ""  # (vault) -> whether it has more to do: the watcher is quiet
-    agent: Agent | None = None  # that can be wired up
-    state: str = ""  # (vault) -> its part of the state, a dataclass, for `lessons status`
-    lines: str = ""  # (that part) -> lines of `lessons status`
-    vectors: str = ""  # (vault, index folder) -> vectors that others made
-    publish: str = ""  # (vault, index, progress, engine) -> what was published
-    checks: str = ""  # (vault) -> troubles, for `lessons status --check`
-    commands: tuple[tuple[str, str, str], ...] = ()  # section of the help, module, names
-    tools: str = ""  # a set of MCP tools
-    toolset: str = "lessons"  # the set that they belong to: `lessons mcp --tools`
-    routes: tuple[str, ...] = ()  # of HTTP and of pages
-    page: tuple[str, ...] = ()  # its address and name in the navigation
-    private: str = ""  # the beginning of routes that need the token
+    name = "above"
+    about = "Prompts are answered from other vaults of the user as well."
+    table = "vaults"
+    settings = VaultsTable
+    commands = (Commands("This machine", "sharing", "vaults"),)
+
+    def at_init(self, folder: Path) -> None:
+        from vault_index.entrypoints.cli import sharing
+
+        sharing.offer_others(folder)
+
+    def at_full_pass(self, vault: Vault) -> bool:
+        from vault_index.watch import current
+
+        current.take_in_above(vault)
+        return False
+
+    def status(self, vault: Vault) -> OtherVaults:
+        from vault_index.share import packages
+
+        return packages.state(vault)
+
+    def status_lines(self, status: OtherVaults) -> Iterator[str]:
+        from vault_index.entrypoints.wording.status import other_vaults
+
+        return other_vaults(status)
 
 
-def _hooks_in(agent: Agent) -> Feature:
-    code = agent.installer.partition(":")[0]
-    return Feature(agent.name, f"Hooks in {agent.title}.", code, agent=agent)
+class PagesFeature(Feature):
+    """HTTP and pages on this machine, in a process of their own."""
+
+    name = "pages"
+    about = "HTTP and pages on this machine, in a process of their own."
+    code = "entrypoints.web"
+    commands = (
+        Commands("Vault", "servers", "open"),
+        Commands("For agents and programs", "servers", "serve"),
+    )
 
 
-FEATURES = (
-    Feature(
-        "journal",
-        "Sessions are recorded on this machine and can be searched.",
-        "journal.archive journal.backlog journal.capture journal.recap "
-        "journal.forget journal.importing journal.index journal.observe journal.record "
-        "search.journal client.journal entrypoints.recording "
-        "entrypoints.cli.journal entrypoints.wording.journal",
-        table="journal",
-        settings=JournalTable,
-        at_start="journal.recap:section",
-        watch="watch.journal:JournalWatch",
-        state="entrypoints.recording:state",
-        lines="entrypoints.wording.journal:status_lines",
-        checks="entrypoints.recording:journal",
-        commands=(("Sessions", "journal", "journal"),),
-        tools="entrypoints.mcp.journal:TOOLS",
-        toolset="journal",
-        routes=("entrypoints.web.journal:routes", "entrypoints.web.journal:page_routes"),
-        page=("/activity/sessions", "Sessions"),
-        private="/api/journal",
-    ),
-    Feature(
-        "learn",
-        "Sessions, commits and files become proposals, which a person reviews.",
-        "learn.at_end learn.by_agent learn.by_rule learn.cost learn.diff learn.grounding "
-        "learn.gate learn.gather learn.material learn.runs learn.nudge learn.run "
-        "learn.significance learn.stages learn.tend learn.timeline proposals api.tending "
-        "entrypoints.cli.proposals entrypoints.wording.proposals",
-        needs="journal",
-        table="learn",
-        settings=LearnTable,
-        shared="significance min_files min_lines exclude",
-        nudge="learn.nudge:line",
-        state="learn.runs:in_status",
-        lines="entrypoints.wording.proposals:status_lines",
-        commands=(
-            ("Sessions", "proposals", "learn review tend"),
-            ("For agents and programs", "proposals", "propose"),
-        ),
-        tools="entrypoints.mcp.learning:TOOLS",
-        routes=("entrypoints.web.review:routes",),
-    ),
-    Feature(
-        "skills",
-        "Skills of the project are suggested at prompts, and built from lessons of a tag.",
-        "learn.skills.build entrypoints.cli.skills",
-        table="skills",
-        settings=SkillsTable,
-        shared="least_lessons least_confidence least_uses",
-        at_project="index.skills:register",
-        at_prompt="recall.select:skills",
-        state="learn.skills.build:state",
-        lines="entrypoints.wording.hits:skills_line",
-        checks="learn.skills.build:troubles",
-        commands=(("For agents and programs", "skills", "skills"),),
-    ),
-    Feature(
-        "ask",
-        "A question gets an answer from lessons and journal, with its sources.",
-        "ask api.asking entrypoints.cli.ask entrypoints.web.ask",
-        table="ask",
-        settings=AskTable,
-        commands=(("Lessons", "ask", "ask"),),
-        routes=("entrypoints.web.ask:routes", "entrypoints.web.ask:page_routes"),
-        page=("/ask", "Ask"),
-    ),
-    Feature(
-        "publish",
-        "Vectors and rows are shared in an object store; a cluster embeds them.",
-        "publish",
-        table="index",
-        settings=IndexTable,
-        variables={"LESSONS_INDEX_SHARED": "shared"},
-        at_full_pass="publish:compare_some",
-        state="publish:state",
-        lines="entrypoints.wording.hits:vectors_line",
-        vectors="publish:taking",
-        publish="publish:publish",
-        checks="publish:troubles",
-    ),
-    Feature(
-        "documents",
-        "Sections of a file make a document, a course among them, that can be read whole.",
-        "api.document",
-        state="search.documents:state",
-        lines="entrypoints.wording.hits:documents_line",
-    ),
-    Feature(
-        "above",
-        "Prompts are answered from other vaults of the user as well.",
-        "",
-        table="vaults",
-        settings=VaultsTable,
-        at_init="entrypoints.cli.sharing:offer_others",
-        state="share.packages:state",
-        lines="entrypoints.wording.status:other_vaults",
-        at_full_pass="watch.current:take_in_above",
-        commands=(("This machine", "sharing", "vaults"),),
-    ),
-    Feature(
-        "pages",
-        "HTTP and pages on this machine, in a process of their own.",
-        "entrypoints.web",
-        commands=(("Vault", "servers", "open"), ("For agents and programs", "servers", "serve")),
-    ),
-    *(_hooks_in(each) for each in translated() if each.hooks),
+class AgentFeature(Feature):
+    """The hooks in an agent beside Claude Code: see `hotpath.agents`."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.name = agent.name
+        self.about = f"Hooks in {agent.title}."
+        self.code = agent.installer.partition(":")[0]
+        self.agent = agent
+
+
+FEATURES: tuple[Feature, ...] = (
+    JournalFeature(),
+    LearnFeature(),
+    SkillsFeature(),
+    AskFeature(),
+    PublishFeature(),
+    DocumentsFeature(),
+    AboveFeature(),
+    PagesFeature(),
+    *(AgentFeature(agent) for agent in translated() if agent.hooks),
 )
 
 
-def adding(what: str) -> Iterator[Any]:
-    """Yield what each feature adds of a kind, loaded now, in the order of the list."""
-    for feature in FEATURES:
-        yield from loaded(getattr(feature, what))
+def agents() -> list[Agent]:
+    """Return the agents beside Claude Code that can be wired up."""
+    return [feature.agent for feature in FEATURES if feature.agent]
 
 
-def loaded(named: str | tuple[str, ...]) -> Iterator[Any]:
-    """Yield what one or several `module:name` are; nothing for ""."""
-    for each in filter(None, (named,) if isinstance(named, str) else named):
-        module, _, name = each.partition(":")
-        yield getattr(import_module(f"vault_index.{module}"), name)
-
-
-def agents() -> Iterator[Agent]:
-    """Yield the agents beside Claude Code that can be wired up."""
-    for feature in FEATURES:
-        if feature.agent:
-            yield feature.agent
+def with_status() -> list[FeatureWithStatus[Any]]:
+    """Return the features with a part of `lessons status`, in the order of the list."""
+    return [feature for feature in FEATURES if isinstance(feature, FeatureWithStatus)]

@@ -97,7 +97,7 @@ def of(vault: Vault) -> Report:
         unfiled=None if index.error else unfiled,
         injections=injections.summary(home, vault.root, [lesson.id for lesson in lessons]),
         state=[what for what, fix in state.notes(home) if not fix],
-        parts=[part_of(vault) for part_of in features.adding("state")],
+        parts=[feature.status(vault) for feature in features.with_status()],
     )
 
 

@@ -116,11 +116,17 @@ def test_the_rest_lives_without_a_feature(tmp_path: Path) -> None:
 
 
 def test_what_a_feature_names_is_there() -> None:
-    places = "watch at_project at_prompt at_start at_full_pass at_init nudge state lines checks"
+    """Its methods are checked by mypy; these names are texts."""
     for feature in FEATURES:
-        named_once = [getattr(feature, place) for place in (*places.split(), "tools")]
-        for named in filter(None, [*named_once, *feature.routes]):
-            module, _, name = named.partition(":")
-            assert hasattr(import_module(f"vault_index.{module}"), name), named
         for part in feature.code.split():
             assert import_module(f"vault_index.{part}"), part
+        for commands in feature.commands:
+            assert import_module(f"vault_index.entrypoints.cli.{commands.module}"), commands
+
+
+def test_what_a_feature_adds_is_loaded_when_it_is_called() -> None:
+    for feature in FEATURES:
+        assert feature.about.endswith("."), feature.name
+        for toolset in filter(None, [feature.tools()]):
+            assert isinstance(toolset.about(), str), feature.name
+        assert all(routes.routes for routes in feature.routes()), feature.name

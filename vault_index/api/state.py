@@ -60,9 +60,9 @@ def publish_index(vault: Vault, caller: Caller, engine: str = "") -> Published:
     The `engine` that embeds is this process, or `ray` or the address of a cluster.
     """
     index = partial(caller.index, vault, read_all=True)
-    for publish in features.adding("publish"):
-        done: Published = publish(vault, index, caller.progress_of, engine)
-        return done
+    for feature in features.FEATURES:
+        if published := feature.publish(vault, index, caller.progress_of, engine):
+            return published
     raise VaultError("publishing is no part of this program", "install all of lessons-vault")
 
 

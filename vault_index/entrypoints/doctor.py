@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,20 +92,28 @@ def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
         return [Trouble("settings", error.message, to_edit(file) if file.is_file() else error.hint)]
     except VaultError as error:
         return [Trouble("vault", error.message, "lessons init")]
-    of_index = _index if whole else _index_if_made
-    parts = [_settings, _state, of_index, _lessons if whole else _lessons_since, _wrong, _model]
-    parts += [_agent, *features.adding("checks"), _watcher, _git]
-    return [trouble for part in parts for trouble in _guarded(part, vault)]
+    parts: list[tuple[str, Callable[[Vault], Iterable[Trouble]]]] = [
+        ("settings", _settings),
+        ("state", _state),
+        ("index", _index if whole else _index_if_made),
+        ("lessons", _lessons if whole else _lessons_since),
+        ("wrong", _wrong),
+        ("model", _model),
+        ("agent", _agent),
+        *((feature.name, feature.troubles) for feature in features.FEATURES),
+        ("watcher", _watcher),
+        ("git", _git),
+    ]
+    return [trouble for name, part in parts for trouble in _guarded(name, part, vault)]
 
 
-def _guarded(part: Any, vault: Vault) -> list[Trouble]:
+def _guarded(name: str, part: Callable[[Vault], Iterable[Trouble]], vault: Vault) -> list[Trouble]:
     troubles: list[Trouble] = []
     try:
         troubles.extend(part(vault))
     except VaultError as error:
         hint = _HINTS.get(error.hint, error.hint)
-        about = part.__name__.strip("_").partition("_")[0]
-        troubles.append(Trouble(about, error.message, hint or "lessons status"))
+        troubles.append(Trouble(name, error.message, hint or "lessons status"))
     return troubles
 
 

@@ -103,7 +103,6 @@ class Agent:
 
         Without a status nothing failed. Raises OSError, ValueError for another version's form.
         """
-        del event
         return None
 
     def adjust(self, event: dict[str, object], name: object) -> None:
@@ -117,7 +116,6 @@ class Agent:
 
     def memory(self, settings: str) -> str:
         """Return what the agent's own memory means for lessons, "" if the settings turn it off."""
-        del settings
         return ""
 
 
@@ -205,7 +203,6 @@ class Codex(Agent):
 
     def adjust(self, event: dict[str, object], name: object) -> None:
         """Take the prompt of an agent to its subagent for no person's."""
-        del name
         if event.get("agent_id"):
             event["source"] = "system"
 
@@ -299,7 +296,6 @@ class Cursor(Agent):
 
     def adjust(self, event: dict[str, object], name: object) -> None:
         """Take the first folder of the workspace for the one that it works in."""
-        del name
         roots = event.get("workspace_roots")
         if not event.get("cwd") and isinstance(roots, list) and roots:
             event["cwd"] = roots[0]
@@ -338,13 +334,11 @@ class CopilotCli(Agent):
 
     def adjust(self, event: dict[str, object], name: object) -> None:
         """Call a new session as Claude Code does."""
-        del name
         if event.get("source") == "new":
             event["source"] = "startup"
 
     def answer(self, name: object, block: str) -> str:
         """Return the block below the one key that it reads."""
-        del name
         return protocol.dumps({"additionalContext": block})
 
 
@@ -366,7 +360,6 @@ class OpenCode(Agent):
 
     def answer(self, name: object, block: str) -> str:
         """Return the block itself."""
-        del name
         return f"{block}\n"
 
 
@@ -389,7 +382,6 @@ class AnyAgent(Agent):
 
     def answer(self, name: object, block: str) -> str:
         """Return the block itself."""
-        del name
         return f"{block}\n"
 
 

@@ -160,7 +160,8 @@ class LessonSource(Source[Diff, Stats]):
         wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
         shared = None
         if wants_shared and vault.embedder and not isinstance(vault.embedder, Away):
-            shared = next((give(vault, work.index) for give in features.adding("vectors")), None)
+            offered = (feature.vectors(vault, work.index) for feature in features.FEATURES)
+            shared = next(filter(None, offered), None)
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         after = replace(after, head=authors.head)

@@ -111,17 +111,19 @@ def _claim_and_record(vault: Vault, event: Event, told: HookReply | None) -> Hoo
             delivery.forget_given(home, root, event.session_id, event.agent_id)
         new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
         delivery.record(home, root, new)
-        for note in features.adding("at_project"):
-            note(vault, Path(event.cwd))
+        for feature in features.FEATURES:
+            feature.at_project(vault, Path(event.cwd))
     return told
 
 
 def _answer(vault: Vault, event: Event, told: HookReply, receipt: str) -> dict[str, Any] | None:
     """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
     if event.hook_event_name == hook_event.START and event.shows_lines:
-        said = (say(vault, Path(event.cwd), event.session_id) for say in features.adding("nudge"))
+        lines = (
+            feature.nudge(vault, Path(event.cwd), event.session_id) for feature in features.FEATURES
+        )
         with suppress(WriteError):  # the next session has it
-            receipt = next(filter(None, said), "")
+            receipt = next(filter(None, lines), "")
     if not told.text:
         return {"systemMessage": receipt} if receipt else None
     name = hook_event.ASKED if event.hook_event_name == hook_event.EDIT else event.hook_event_name

@@ -61,11 +61,8 @@ def for_prompt(
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
     wanted = _Budget(k, MAX_LINES * config.pointers, COMPANION_SHARE, text_only, given, pointed)
     injection = _above_floor(vault, queries, wanted)
-    suggested = [
-        hit
-        for suggest in features.adding("at_prompt")
-        for hit in suggest(vault, prompt, project, given, text_only)
-    ]
+    asked = features.AskedPrompt(prompt, project, given, text_only)
+    suggested = [hit for feature in features.FEATURES for hit in feature.at_prompt(vault, asked)]
     leads_on = leads_on and config.pointers
     return _rendered(injection, suggested, config.prompt_tokens, leads_on=leads_on, asked=prompt)
 
@@ -185,7 +182,7 @@ def without_vault(config: Config, project: Path, session: str) -> str:
 
 
 def _done(config: Config, project: Path, session: str) -> str:
-    texts = (say(config, project, session) for say in features.adding("at_start"))
+    texts = (feature.at_start(config, project, session) for feature in features.FEATURES)
     return "\n".join(filter(None, texts))
 
 

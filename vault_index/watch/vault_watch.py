@@ -247,8 +247,9 @@ class VaultWatch:
         if self._current.vault.lessons_dir.is_dir():  # else it may come back
             passed = self._reconcile(full=full)
             if full:
-                acts = [act(self._current.vault) for act in features.adding("at_full_pass")]
-                passed = replace(passed, owes=passed.owes or any(acts))
+                vault = self._current.vault
+                owing = [feature.at_full_pass(vault) for feature in features.FEATURES]
+                passed = replace(passed, owes=passed.owes or any(owing))
             native.trim_memory()
         failed = passed.outcome is Outcome.FAILED and self._index is None
         if passed.outcome is Outcome.DONE or failed:  # no use in waiting for what failed

@@ -53,7 +53,8 @@ class Watcher:
         self._pace = Pace()
         self._vaults: dict[str, VaultWatch] = {}
         self._opening = threading.Lock()
-        self._others = [make(self._embedder, say) for make in features.adding("watch")]
+        parts = (feature.watch(self._embedder, say) for feature in features.FEATURES)
+        self._others = [part for part in parts if part]
         self._began = self._used = time.monotonic()
         self._woken = threading.Event()
         self._stop = ""

@@ -42,8 +42,8 @@ def init_command(path: Path | None) -> None:
     if git_set.chain:
         context.note(f"note: {git_set.chain}")
     output.say(f"{folder} is a vault")
-    for offer in features.adding("at_init"):
-        offer(folder)
+    for feature in features.FEATURES:
+        feature.at_init(folder)
     if made.is_foreign:
         install.offer_languages()
     install.offer_recording(folder)

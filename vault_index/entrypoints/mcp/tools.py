@@ -128,12 +128,8 @@ class Toolset:
 def build(agent: ServedAgent, tools: str = USUAL) -> LessonsServer:
     """Return the server of an agent, with the tools of one set or all, and the features' tools."""
     every = (USUAL, ALL)
-    added: list[Toolset] = [
-        each
-        for feature in features.FEATURES
-        if tools in (*every, feature.toolset)
-        for each in features.loaded(feature.tools)
-    ]
+    wanted = (each for each in features.FEATURES if tools in (*every, each.toolset))
+    added = [toolset for feature in wanted if (toolset := feature.tools())]
     with_lessons = tools in (*every, LESSONS)
     about = [_OF_LESSONS if with_lessons else "", *(each.about() for each in added), _OF_DATA]
     server = LessonsServer(

@@ -161,7 +161,8 @@ def application(
     of_lessons = (lessons.query_routes, lessons.routes, lessons.page_routes)
     of_pages = (each.routes for each in (render, home, writing, search, activity, vault))
     core = (*of_lessons, *of_pages, live_routes, docs_routes, *([key_routes] if keys else ()))
-    for routes in (*core, *features.adding("routes")):
+    added = (routes for feature in features.FEATURES for routes in feature.routes())
+    for routes in (*core, *added):
         app.include_router(routes)
     return app
 

@@ -39,8 +39,8 @@ def lines(state: Report, watcher: Mapping[str, Any] | None, hooks: Hooks) -> Ite
         proposed = f"; in none: {unfiled}, see `lessons categories propose`" if unfiled else ""
         yield f"categories {len(state.categories)}{proposed}"
     yield from _used(state.injections)
-    for lines_of, part in zip(features.adding("lines"), state.parts, strict=True):
-        yield from lines_of(part)
+    for feature, part in zip(features.with_status(), state.parts, strict=True):
+        yield from feature.status_lines(part)
     places = ", ".join(hooks.installed) or "not installed: run `lessons install claude`"
     yield f"hooks      {places}"
     yield f"watcher    {watcher_line(watcher)}"
