@@ -159,3 +159,65 @@ def test_what_a_person_pasted_is_a_programs_word(team: Vault, pasted: str) -> No
     session = talk(team)
     session.asks(f"what does this mean, and why does it happen on Mondays\n{pasted}")
     assert speaker(team, pasted) == "a program"
+
+
+MD5 = "48f554e407de50ea53be22030173682f"
+SKIPPED = "Cancelled: parallel tool call Bash(make book) errored"
+SUMMED = "The person decided that the uploader never retries a 409 of the depot."
+PEER = "The reviewer of the depot found that its cache is never emptied."
+KINDS = {
+    "a result of a test": "--- PASS: TestDepot/books_an_order_twice (0.00s)",
+    "a call that did not run": SKIPPED,
+    "what has a hash": f"15:02:07 prepare-commit-msg AFTER: {MD5}",
+    "behind a tag that is only named": "return strip(text) # of what an editor injected",
+    "a line in the middle of a failure": "case 700: the depot answered with nothing at all",
+    "a result before its call": "35 // DenyRefs refuses whatever the depot sends",
+    "five short words": "53 os.Exit(m.Run())",
+    "the line of an answer": f'User has answered your questions: "{QUESTION}"="{ANSWER}"',
+    "a summary of what went before": SUMMED,
+    "what another agent said": PEER,
+}
+
+
+def session_of_kinds(team: Vault) -> Conversation:
+    session = talk(team)
+    session.runs(
+        "go test -v ./...", f"=== RUN\n{KINDS['a result of a test']}\n53\tos.Exit(m.Run())"
+    )
+    session.runs("make both", f"<tool_use_error>{SKIPPED}</tool_use_error>", failed=True)
+    session.runs("cat debug.log", KINDS["what has a hash"])
+    code = "# like <ide_opened_file>, and\n" + KINDS["behind a tag that is only named"]
+    session.runs("cat clean.py", f"{code}\n\n<system-reminder>\nCafe latte\n</system-reminder>")
+    cases = [f"case {number}: the depot answered with a page" for number in range(1400)]
+    cases[700] = KINDS["a line in the middle of a failure"]
+    session.runs("make cases", "\n".join(["Exit code 2", *cases]), failed=True)
+    session.runs("cat refs.go", KINDS["a result before its call"].replace("35 ", "35\t"))
+    lines = session._talk.lines
+    lines[-2:] = lines[:-3:-1]
+    session._talk.calls(
+        "AskUserQuestion", f"{KINDS['the line of an answer']}. You can now continue"
+    )
+    session._talk.prompt(f"This session is being continued.\n{SUMMED}", isCompactSummary=True)
+    return session.asks(f'<teammate-message teammate_id="bo">\n{PEER}\n</teammate-message>')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*KINDS])
+def test_of_each_kind_that_was_refused_on_real_transcripts(team: Vault, kind: str) -> None:
+    """Issue 58, must show: of 364 lines that were printed 12, of 124 that failed 3 were refused."""
+    session_of_kinds(team)
+    kept = KINDS[kind].replace(MD5, "[redacted: random text]")
+    answer = propose(team, entry(quotes=[KINDS[kind]]))
+    assert [each.quotes for each in answer.proposals] == [(kept,)]
+
+
+def test_what_its_own_program_injected_and_the_header_of_a_diff_prove_nothing(team: Vault) -> None:
+    session = session_of_kinds(team)
+    session.runs("git diff", "--- a/src/of/the/depot.go\n+++ b/src/of/the/depot.go\n-x\n+y")
+    assert not holds(team, "--- a/src/of/the/depot.go")
+    assert not holds(team, "Cafe latte")
+
+
+def test_a_summary_and_another_agent_are_not_the_persons_word(team: Vault) -> None:
+    session_of_kinds(team)
+    assert speaker(team, SUMMED) == "the agent"

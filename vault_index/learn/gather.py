@@ -29,7 +29,7 @@ from vault_index.learn import diff, timeline
 from vault_index.learn.diff import ProjectDiff
 from vault_index.learn.material import ADDED, CHANGED, COMMITS, FILES, SESSION, FileChange, Material
 from vault_index.store import injections
-from vault_index.transcripts import events, reading
+from vault_index.transcripts import events, reading, tools
 from vault_index.transcripts.moments import (
     AGENT,
     CALLED,
@@ -123,11 +123,19 @@ def _heard(journal: Journal, session: Session, globs: Sequence[str]) -> tuple[Mo
         there += Exclude(globs).apply(read, session.folder, outputs=True)
     kept = archive.moments_of(journal, known) if known else []
     there += [each for each in kept if each.kind != CALLED]
-    return tuple(_as_spoken(each) for each in there if each.kind != OPEN and not _is_ours(each))
+    heard = (
+        each for each in there if each.kind != OPEN or each.text
+    )  # it was told why it did not run
+    return tuple(_as_spoken(each) for each in heard if not _is_ours(each))
 
 
 def _as_spoken(moment: Moment) -> Moment:
-    """Return a moment that a person said only if one typed it."""
+    """Return a moment that a person said only if one typed it.
+
+    The result of a question has the agent's words, too: the answer alone is a prompt of its own.
+    """
+    if moment.kind == CALLED and moment.tool == tools.QUESTION:
+        return replace(moment, kind=AGENT)
     if moment.kind != PERSON or moment.origin in events.TYPED:
         return moment
     return replace(moment, kind=AGENT if moment.origin == events.PLAN else RAN)

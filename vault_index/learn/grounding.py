@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from vault_index.check.redact import redact
 from vault_index.learn import timeline
 from vault_index.learn.material import Material
 from vault_index.learn.timeline import LEFT_OUT, without_labels
@@ -16,6 +17,7 @@ from vault_index.transcripts import events, moments, vocabulary
 from vault_index.transcripts.moments import Moment
 
 MIN_QUOTE_CHARS, MIN_QUOTE_WORDS = 20, 4
+SURE_WORDS = 5  # of a quote that is shorter: the command asks for so many
 MAX_QUOTE_CHARS = 500
 MAX_PROMPT_CHARS = 300
 NEARLY = 0.8  # of a prompt's words that the session's own prompt has, too
@@ -27,10 +29,15 @@ MIN_LIKE = 60.0  # of 100: how like a quote the passage is that may have been me
 CHECK = "CHECK"  # that failed and then passed
 SPEAKERS = {
     **{CHECK: draft.CHECK, moments.PERSON: draft.PERSON, timeline.COMMIT: draft.COMMIT},
-    **dict.fromkeys((moments.FAILED, moments.REFUSED, moments.RAN, moments.CALLED), draft.PROGRAM),
+    **dict.fromkeys(
+        (moments.FAILED, moments.REFUSED, moments.RAN, moments.CALLED, moments.OPEN), draft.PROGRAM
+    ),
 }
 _FIRST = (CHECK, moments.PERSON, moments.FAILED, moments.RAN, moments.CALLED)
-_HEADER = re.compile(r"^(?:diff --git |index [0-9a-f]|--- |\+\+\+ |@@ |new file mode|deleted file)")
+_HEADER = re.compile(  # of a diff: `--- PASS: TestLogin (0.00s)` says something
+    r"^(?:diff --git |index [0-9a-f]|@@ |new file mode|deleted file"
+    r"|(?:---|\+\+\+) (?:\"?[ab]/|/dev/null|\S+(?: \d{4}-\d\d-\d\d .*)?$))"
+)
 _ADDRESS = re.compile(r"(?<![\w.])(?:[\w-]+\.)+[a-z]{2,}(?=[/:])|(?<=://)[\w.-]+")
 _SPACE = re.compile(r"\s+")
 MIN_CLAIM_WORDS = 3  # of weight, of a sentence that explains something
@@ -66,8 +73,9 @@ def proven(
     lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, said))
     proofs: list[str] = []
     for text in map(_bare, quotes):
-        is_short = len(text) < MIN_QUOTE_CHARS or len(words(text)) < MIN_QUOTE_WORDS
-        if is_short and not (text in whole and len(words(text)) > 1):
+        count = len(words(text))
+        is_short = count < MIN_QUOTE_WORDS or (len(text) < MIN_QUOTE_CHARS and count < SURE_WORDS)
+        if is_short and not (text in whole and count > 1):
             continue
         if len(text) > MAX_QUOTE_CHARS or _HEADER.match(text) or LEFT_OUT in text:
             continue
@@ -78,7 +86,8 @@ def proven(
 
 
 def _bare(quote: str) -> str:
-    return squeezed(without_labels(moments.MARKS.sub("", failure.without_escapes(quote))))
+    text = moments.MARKS.sub("", failure.without_escapes(quote))
+    return squeezed(without_labels(redact(text)))
 
 
 def contradicted(explained: str, material: Material) -> str:

@@ -173,7 +173,8 @@ def _user(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
         return
     if printed := _PRINTED.findall(said) if said.lstrip().startswith("<bash-std") else ():
         yield _event(record, events.PRINTED, "\n".join(text for _, text in printed).strip())
-    if record.get("isCompactSummary"):
+    if record.get("isCompactSummary") or said.lstrip().startswith(_PEER):
+        yield _event(record, events.TOLD, said)
         return
     if results:
         for text in texts:

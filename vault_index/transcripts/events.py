@@ -26,6 +26,7 @@ INTERRUPT = "interrupt"
 # Prompts that find the agent idle: no earlier tool call will have its result.
 OPENING = frozenset({PROMPT, SLASH_COMMAND, SHELL_COMMAND, PLAN, AUTOMATED})
 PROMPTS = TYPED | OPENING
+TOLD = "told"  # to the agent, by another agent or by a summary of what went before
 # What the agent did.
 TEXT = "text"
 TOOL_CALL = "tool call"
@@ -44,8 +45,9 @@ _FENCE = re.compile(
     # cut off before its end: it fills its line, or is quoted in JSON
     rf"|{_OPEN}lessons{_CLOSE}(?:[ \t]*\n|\\n).*"
 )
-_OF_PROGRAMS = re.compile(
-    r"(?s)<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*?(?:</\1>|\Z)"
+_TAGS = "system-reminder|ide_opened_file|ide_selection|ide_diagnostics"
+_OF_PROGRAMS = re.compile(  # in a line of code that only names a tag it stays
+    rf"(?sm)^<({_TAGS})>.*?(?:</\1>|\Z)|<({_TAGS})>[^\n]*?</\2>"
 )
 
 

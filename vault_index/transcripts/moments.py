@@ -41,6 +41,7 @@ _SPARE = 10_000  # characters more go to `redact`, so that no half of a secret r
 RESULT_CHARS = 40_000  # looked at of a result, at its two ends
 MAX_OUTPUT, MAX_CHANGE = 10_000, 20_000  # characters that are kept of an output, and of a change
 MAX_VALUES = 512  # of inputs that are remembered: paths come again and again
+MAX_EARLY = 8  # results that wait for their call
 MAX_LINES = 2_000  # of a text that is compared line by line; a longer one is all new
 MIN_ANSWER = 60  # characters of an answer without work that say something
 GO_ON = 20  # characters; after an interruption a shorter prompt ("continue") corrects nothing
@@ -168,7 +169,8 @@ class Moments:
     """Takes the events of a session; `take` returns the moments of the turn that an event ends.
 
     `folder` is where the session began. `state` is another reader's, from which it goes on. With
-    `outputs` the text of a call that ended well is what it printed.
+    `outputs` the text of a call is all that it printed, and what other agents and a compaction told the
+    agent is an agent's.
     """
 
     def __init__(
@@ -184,6 +186,7 @@ class Moments:
         self._is_interrupted = state.get("interrupted") is True  # since the last prompt
         self._turn = _Turn()
         self._open: dict[str, _PendingCall] = {}  # calls without a result yet
+        self._early: dict[str, TranscriptEvent] = {}  # results that were written before their call
 
     def state(self) -> dict[str, Any]:
         """Return what another one needs to go on where a prompt begins a turn: JSON."""
@@ -198,7 +201,9 @@ class Moments:
         self._folder = self._folder or event.folder
         if event.kind in events.PROMPTS:
             return self._begin(event)
-        if event.kind == events.TEXT and not event.in_subagent:
+        if (event.kind == events.TEXT and not event.in_subagent) or (
+            event.kind == events.TOLD and self._outputs
+        ):
             self._say(event, event.text)
         elif event.kind == events.INTERRUPT:
             self._is_interrupted = True
@@ -237,6 +242,7 @@ class Moments:
         turn = _Turn(self._moment(PERSON, event, text=text, origin=event.kind))
         if event.kind in events.OPENING:  # the agent was idle: nothing is under way
             self._open.clear()
+            self._early.clear()
         else:  # what is under way ends in this turn
             turn.steps = [*self._open.values()]
             under_way = set(map(id, turn.steps))
@@ -270,19 +276,24 @@ class Moments:
         call = _PendingCall(event, kind, values, edits)
         self._turn.steps.append(call)
         self._open[event.call] = call
+        if early := self._early.pop(event.call, None):
+            self._result(early)
         if not event.in_subagent and (shown := tools.shown_to_user(event.tool, event.input)):
             self._say(event, shown, QUESTION if event.tool == tools.QUESTION else "")
 
     def _result(self, event: TranscriptEvent) -> None:
         call = self._open.pop(event.call, None)
         if call is None:
+            self._early[event.call] = event
+            if len(self._early) > MAX_EARLY:
+                self._early.pop(next(iter(self._early)))
             return
         most = MAX_CHARS if self._outputs else RESULT_CHARS
         text = failure.without_escapes(blocks.ends(event.text, most, _CUT))
         call.done = replace(event, text="")
         if event.is_error or tools.is_result_needed(call.kind, call.input, text):
             call.text = self._clean(MARKS.sub("", text))
-        elif self._outputs and call.event.tool != tools.QUESTION:  # the person's answer is a prompt
+        elif self._outputs:
             call.output = self._clean(text)
 
     def _of_call(self, call: _PendingCall) -> Iterator[Moment]:
@@ -313,11 +324,14 @@ class Moments:
             return replace(
                 plain, kind=REFUSED, text=f"{text}\n{call.text}" if self._outputs else text
             )
-        text = blocks.ends(call.text, MAX_OUTPUT, _CUT)
+        text = self._shortened(call.text)
         if vocabulary.is_aborted(text):
             return replace(plain, text=text)
         routine = vocabulary.is_mundane_error(text)
         return replace(plain, kind=FAILED, text=text, is_routine=routine, status=done.status)
+
+    def _shortened(self, output: str) -> str:
+        return output if self._outputs else blocks.ends(output, MAX_OUTPUT, _CUT)
 
     def _ended(self, plain: Moment, call: _PendingCall, done: TranscriptEvent) -> Moment:
         """Return a call whose result is no error, though its text may say that it failed."""
@@ -326,13 +340,13 @@ class Moments:
             status = 0 if done.status is None and not values.get("is_background") else done.status
             plain = replace(plain, status=status)
             if call.text and tools.fails(call.command, call.text):
-                return replace(plain, kind=FAILED, text=blocks.ends(call.text, MAX_OUTPUT, _CUT))
+                return replace(plain, kind=FAILED, text=self._shortened(call.text))
             subjects = "\n".join(tools.subjects(call.command, call.text))
             tells = tools.is_check(call.command) or tools.is_change(call.command)
             named = tools.reads(call.command)
             plain = replace(plain, kind=RAN, text=subjects, is_routine=not tells)
         elif call.kind == tools.OTHER and call.text:
-            return replace(plain, kind=FAILED, text=blocks.ends(call.text, MAX_OUTPUT, _CUT))
+            return replace(plain, kind=FAILED, text=self._shortened(call.text))
         else:
             named = values.get("files", [])
             plain = replace(plain, kind=CALLED, text=values.get("text", ""))
