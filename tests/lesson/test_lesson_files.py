@@ -15,6 +15,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson import edits
 from vault_index.lesson.file import LessonFile
 from vault_index.lesson.frontmatter import metadata_of
+from vault_index.lesson.handler import LessonHandler
 from vault_index.lesson.parse import Lesson, parse_file
 
 FULL = b"""\
@@ -261,6 +262,51 @@ def test_other_programs_read_the_same_in_a_file(header: str, body: str) -> None:
         if file.closing is not None and file.newline != "\r":
             theirs = frontmatter.parse(text, handler=YAMLHandler())
             assert repr((metadata, file.text(file.body).strip())) == repr(theirs)
+
+
+VALUES = st.one_of(
+    st.text(), st.lists(st.text()), st.integers(), st.dates(), st.booleans(), st.none()
+)
+FIELDS = st.fixed_dictionaries(
+    {"title": VALUES}, optional=dict.fromkeys(("tags", "prompts", "of: ours", "#no"), VALUES)
+)
+
+
+@settings(deadline=None)
+@given(HEADERS, FIELDS)
+@example("Below --- a rule\n---\nmore", {"title": "---"})
+def test_python_frontmatter_reads_and_writes_a_lesson(text: str, fields: dict[str, object]) -> None:
+    """Issue 59, section 3."""
+    text = text.replace("\r", "").replace("\0", "").strip()
+    post = frontmatter.Post(text, LessonHandler())
+    post.metadata.update(fields)
+    written = frontmatter.dumps(post)
+    assert frontmatter.parse(written, handler=LessonHandler()) == (fields, text)
+    assert edits.new_file(text, fields) == written.encode()
+    assert metadata_of(LessonFile.of(written.encode(), "a.md")) == fields
+
+
+@pytest.mark.parametrize(
+    ("block", "message", "line"),
+    [
+        ("a: 1\nb: [x", "frontmatter is not YAML: ", 4),
+        ("a: 1\nb: it's: two", 'put the value in quotes: b: "it', 3),
+        ("&a [" * 200, "nested deeper than 100", 2),
+        ("- a\n- b", "frontmatter is a list, not `key: value` lines", 1),
+    ],
+)
+def test_python_frontmatter_names_the_line_with_our_handler(
+    block: str, message: str, line: int
+) -> None:
+    """Issue 59, section 3."""
+    handler = LessonHandler("a.md", above=1, opening=1)
+    with pytest.raises(LessonError) as raised:
+        frontmatter.parse(f"---\n{block}\n---\nText.\n", handler=handler)
+    assert message in str(raised.value) + raised.value.hint
+    assert raised.value.line == line
+    with pytest.raises(LessonError) as same:
+        metadata_of(LessonFile.of_text(f"---\n{block}\n---\nText.\n", "a.md"))
+    assert str(same.value) == str(raised.value)
 
 
 def test_sections_carry_the_title_of_their_document() -> None:

@@ -111,7 +111,7 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
         keys = {"id": values["id"], "title": values.get("title") or name}
         keys["categories"] = [values["category"]] if values.get("category") else None
         keys |= {name: values.get(name) for name in ("prompts", "fires_on_error")}
-        data = edits.set_keys(f"---\n---\n{values['text']}\n".encode(), _given(keys))
+        data = edits.new_file(values["text"], _given(keys))
         path = vault.lessons_dir / f"{name}.md"
         files.refuse_links(path.parent, vault.root)
         with files.writing(path):
@@ -150,7 +150,7 @@ def ingest(
     keys["categories"] = filed if filed and filed != [folder] else None
     keys["source"] = " ".join(source.split())
     keys["created"] = datetime.now(UTC).replace(microsecond=0)
-    data = edits.set_keys(f"---\n---\n{text.strip()}\n".encode(), _given(keys))
+    data = edits.new_file(text.strip(), _given(keys))
     lessons = parse.parse_file(data, below)
     if not any(lesson.text for lesson in lessons):
         raise VaultError("a lesson needs some text", "write more than a heading")

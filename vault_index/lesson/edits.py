@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from vault_index.errors import LessonError
 from vault_index.lesson.category import has_text, heading_of
 from vault_index.lesson.file import LessonFile, Section, lines_of
-from vault_index.lesson.frontmatter import metadata_of, own_of
+from vault_index.lesson.frontmatter import handler_of, metadata_of, own_of
 from vault_index.lesson.parse import parse_file, slugs_of
 from vault_index.text.blocks import composed
-
-if TYPE_CHECKING:
-    import yaml
 
 
 class _LessonLines(NamedTuple):
@@ -185,32 +181,25 @@ def keys_of(data: bytes, path: str = "lesson.md") -> dict[Any, Any]:
     return metadata_of(LessonFile.of(data, path))
 
 
-def line_of(key: str, value: Any) -> str:
-    """Write a key and its value as one line of frontmatter, without its end."""
-    return f"{_flow(key)}: {_flow(value)}"
+def new_file(text: str, keys: Mapping[str, Any]) -> bytes:
+    """Return a new lesson file: the keys, each on a line, then the text and one line end.
 
+    Raises LessonError for keys that would not read back.
+    """
+    import frontmatter
 
-@functools.cache
-def _one_line_dumper() -> type[yaml.SafeDumper]:
-    """Return a dumper that writes a text on one line, its line ends as escapes."""
-    import yaml
-
-    class OneLine(yaml.SafeDumper):
-        """A dumper with another way to write texts."""
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-        style = '"' if len(value.splitlines()) > 1 or value != value.strip() else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
-
-    OneLine.add_representer(str, text)
-    return OneLine
+    post = frontmatter.Post(text, handler_of())
+    post.metadata.update(keys)
+    data = frontmatter.dumps(post).encode()
+    _check_keys(keys_of(data), keys, "lesson.md")
+    return data
 
 
 def _check_keys(metadata: Mapping[Any, Any], changes: Mapping[str, Any], path: str) -> None:
     import yaml
 
     for key, value in changes.items():
-        wanted = None if value is None else yaml.safe_load(_flow(value))
+        wanted = None if value is None else yaml.safe_load(handler_of().flow(value))
         if repr(metadata.get(key)) != repr(wanted):  # by repr: nan is not equal to itself
             raise LessonError(f"{path}: cannot edit the key {key!r}", 1, _BY_HAND)
 
@@ -243,7 +232,7 @@ def _edit(block: str, key: str, value: Any, newline: str, path: str) -> str:
         begin = name.start_mark.index - name.start_mark.column
         rest = block[:begin] + "".join(lines_of(block[end:])[1:])
         return _edit(rest, key, None, newline, path) if len(pairs) > 1 else rest
-    return f"{block[:start]} {_flow(value)}{block[end:]}"
+    return f"{block[:start]} {handler_of().flow(value)}{block[end:]}"
 
 
 def _end_of(block: str, node: Any) -> int:
@@ -261,22 +250,7 @@ def _end_of(block: str, node: Any) -> int:
 def _append(block: str, key: str, value: Any, newline: str, indent: str = "") -> str:
     if block and not block.endswith(("\n", "\r")):
         block += newline
-    return f"{block}{indent}{line_of(key, value)}{newline}"
-
-
-def _flow(value: Any) -> str:
-    import yaml
-
-    plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
-    dumped: str = yaml.dump(
-        plain,
-        Dumper=_one_line_dumper(),
-        default_flow_style=True,
-        width=float("inf"),
-        allow_unicode=True,
-        sort_keys=False,
-    )
-    return dumped.removesuffix("\n").removesuffix("\n...")
+    return f"{block}{indent}{handler_of().line_of(key, value)}{newline}"
 
 
 # Merge the lists in the frontmatter of a lesson file as sets; the rest is for git to merge.

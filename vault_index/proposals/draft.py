@@ -148,7 +148,7 @@ def to_bytes(proposal: Proposal) -> bytes:
         KEY: about(proposal),
     }
     keys = {name: value for name, value in keys.items() if value}
-    data = edits.set_keys(f"---\n---\n{proposal.text}\n".encode(), keys)
+    data = edits.new_file(proposal.text, keys)
     if len(parse_file(data, f"{proposal.id}.md")) != 1:
         hint = "split it: one proposal for each, without `## Lesson:` headings"
         raise VaultError("a proposal is one lesson", hint)

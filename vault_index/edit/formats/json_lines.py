@@ -22,7 +22,7 @@ from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.file import unix_lines
-from vault_index.lesson.frontmatter import MAX_NESTING
+from vault_index.lesson.handler import MAX_NESTING
 from vault_index.lesson.parse import parse_time
 
 _TEXT_KEYS = ("text", "content", "body", "lesson")

@@ -13,7 +13,7 @@ from typing import Any
 from vault_index.errors import LessonError
 from vault_index.lesson import category
 from vault_index.lesson.category import SECTION, heading_of, slugify
-from vault_index.lesson.edits import line_of, set_keys
+from vault_index.lesson.edits import new_file, set_keys
 from vault_index.lesson.file import BOM, LessonFile, decode, lines_of, unix_lines
 from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.parse import parse_file, parse_time
@@ -139,8 +139,7 @@ def text_of(data: bytes, path: str) -> str:
 
 def file_of(keys: Mapping[str, Any], body: str) -> bytes:
     """Write a lesson file: frontmatter, then the text."""
-    lines = "".join(f"{line_of(key, value)}\n" for key, value in keys.items())
-    return f"---\n{lines}---\n{body.strip()}\n".encode()
+    return new_file(body.strip(), keys)
 
 
 def one_lesson(body: str) -> str:
