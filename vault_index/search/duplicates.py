@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vault_index.check.finding import WARNING, Finding, line_of_key
 from vault_index.errors import LessonError, VaultError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 DUPLICATE_COSINE = 0.9
 CANDIDATES = 64  # passages, of which several may be of the same lesson
 _BATCH = 256  # rows that are embedded between two reports of progress
+_FEW = 4  # lessons: to read all vectors takes longer than to ask LanceDB for so many
 
 
 def is_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -55,6 +57,14 @@ class IndexFindings:
     categories: tuple[str, ...]
 
 
+class _LessonText(NamedTuple):
+    """A lesson file as it is on disk; its path is relative to the vault's folder."""
+
+    path: str
+    text: str
+    lessons: Sequence[Lesson]
+
+
 def against_index(vault: Vault, paths: Sequence[str]) -> IndexFindings:
     """Check files of the vault's folder, as they are on disk, against an index that knows them.
 
@@ -65,37 +75,67 @@ def against_index(vault: Vault, paths: Sequence[str]) -> IndexFindings:
     others = Counter(store.tally("categories"))
     others.subtract(each for row in mine for each in row["categories"])
     branches = category.counts([each] for each, times in others.items() if times > 0)
+    read = [*_read(vault, paths)]
+    alike, clashing = _duplicates(vault, read), _clashes(store, read)
     findings: list[Finding] = []
-    for path in paths:
-        try:
-            data = index_files.read(vault.lessons_dir / path, MAX_BYTES + 1)
-            text = decode(data, path)
-            lessons = parse_file(data, path)
-        except (OSError, LessonError):  # deleted, or reported by another rule
-            continue
-        findings += [*_duplicates(vault, lessons, path), *_dead_links(vault, lessons, path)]
-        for lesson in lessons[:1]:  # each lesson of a file has the file's prompts
-            findings += _clashes(vault, lesson, path, text)
+    for path, _, lessons in read:
+        findings += [*alike[path], *_dead_links(vault, lessons, path), *clashing[path]]
     return IndexFindings(tuple(findings), tuple(sorted(branches)))
 
 
-def _duplicates(vault: Vault, lessons: list[Lesson], path: str) -> Iterator[Finding]:
-    """Report for each of these lessons the one elsewhere that is most like it, or has its title."""
-    written = [lesson for lesson in lessons if lesson.text.strip()]
-    firsts = [rows.of_lesson(lesson, shown(path), None)[0] for lesson in written]
-    made = vectors(vault, firsts)
-    titles = _titles(vault.open_index().store)
-    for lesson, first in zip(written, firsts, strict=True):
-        near = nearest(vault, made[first["content_hash"]]) if made else ()
-        like = next((each for each in near if each[1]["path"] != shown(path)), None)
-        if like:
+def _read(vault: Vault, paths: Sequence[str]) -> Iterator[_LessonText]:
+    for path in paths:
+        with suppress(OSError, LessonError):  # deleted, or reported by another rule
+            data = index_files.read(vault.lessons_dir / path, MAX_BYTES + 1)
+            yield _LessonText(path, decode(data, path), parse_file(data, path))
+
+
+def _duplicates(vault: Vault, files: Sequence[_LessonText]) -> Mapping[str, Sequence[Finding]]:
+    """Report for each lesson the one elsewhere that is most like it, or has its title; by path."""
+    written = [
+        (file.path, lesson, rows.of_lesson(lesson, shown(file.path), None)[0])
+        for file in files
+        for lesson in file.lessons
+        if lesson.text.strip()
+    ]
+    made = vectors(vault, [first for _, _, first in written])
+    store = vault.open_index().store
+    titles = _titles(store)
+    asked = [(shown(path), made[first["content_hash"]]) for path, _, first in written if made]
+    near = _likest_elsewhere(store, asked)
+    found: dict[str, list[Finding]] = {file.path: [] for file in files}
+    for path, lesson, first in written:
+        if like := next(near, None):
             cosine, row = like
             like_it = f"{cosine:.0%} like {row['path']} ({one_line(row['title'], 60)!r})"
             message = f"{one_line(lesson.title, 60)!r} is {like_it}: add to that one instead?"
-            yield Finding(shown(path), 1, "near-duplicate", message, WARNING)
+            found[path].append(Finding(shown(path), 1, "near-duplicate", message, WARNING))
         elif other := titles.get(_title_key(first), set()) - {shown(path)}:
             message = f"it has the title of {min(other)}, too: say how they differ"
-            yield Finding(shown(path), 1, "same-title", message, WARNING)
+            found[path].append(Finding(shown(path), 1, "same-title", message, WARNING))
+    return found
+
+
+def _likest_elsewhere(
+    store: Reader, asked: Sequence[tuple[str, np.ndarray]]
+) -> Iterator[tuple[float, Mapping[str, Any]] | None]:
+    """Yield for a path and a vector each the most like lesson of another file, None without one.
+
+    With its cosine. Beginnings are compared, as in `nearest`.
+    """
+    if not asked:
+        return
+    import numpy as np
+
+    if len(asked) > _FEW:
+        store.load(warm=True)
+    near = [*store.near(np.stack([vector for _, vector in asked]), DUPLICATE_COSINE, CANDIDATES)]
+    places = np.unique(np.concatenate([found for found, _ in near]))
+    taken = dict(zip(places.tolist(), store.take(places), strict=True))
+    for (path, _), (found, cosines) in zip(asked, near, strict=True):
+        like = zip(cosines.tolist(), map(taken.__getitem__, found.tolist()), strict=True)
+        others = ((cosine, row) for cosine, row in like if row["is_whole"] and row["path"] != path)
+        yield next(others, None)
 
 
 @once
@@ -153,13 +193,27 @@ def vectors(
     return made
 
 
-def _clashes(vault: Vault, lesson: Lesson, path: str, text: str) -> Iterator[Finding]:
-    hashes = {rows.hash_of_prompt(prompt): prompt for prompt in lesson.fires_on}
-    store = vault.open_index().store
-    others: dict[str, str] = {}
-    for row in store.rows(("path", "content_hash"), filters.of_taught(hashes, rows.FIRES)):
-        if row["path"] != shown(path):
-            others.setdefault(row["content_hash"], row["path"])
-    for key, other in sorted(others.items()):
-        message = f"{hashes[key]!r:.80} fires {other}, too: the better match of the two comes first"
-        yield Finding(shown(path), line_of_key(text, "fires_on"), "taught-twice", message, WARNING)
+def _clashes(store: Reader, files: Sequence[_LessonText]) -> Mapping[str, Sequence[Finding]]:
+    """Report prompts that fire a lesson of a file and one elsewhere; by path."""
+    # each lesson of a file has the file's prompts
+    prompts = {
+        file.path: {rows.hash_of_prompt(each): each for each in lesson.fires_on}
+        for file in files
+        for lesson in file.lessons[:1]
+    }
+    paths: dict[str, list[str]] = {}
+    hashes = sorted({key for own in prompts.values() for key in own})
+    where = filters.of_taught(hashes, rows.FIRES)
+    for row in store.rows(("path", "content_hash"), where) if hashes else ():
+        paths.setdefault(row["content_hash"], []).append(row["path"])
+    found: dict[str, list[Finding]] = {file.path: [] for file in files}
+    for path, text, _ in files:
+        for key, prompt in sorted(prompts.get(path, {}).items()):
+            other = next((each for each in paths.get(key, ()) if each != shown(path)), None)
+            if other:
+                message = (
+                    f"{prompt!r:.80} fires {other}, too: the better match of the two comes first"
+                )
+                line = line_of_key(text, "fires_on")
+                found[path].append(Finding(shown(path), line, "taught-twice", message, WARNING))
+    return found

@@ -8,7 +8,7 @@ versions, as a change writes another row. Nobody waits for a writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 MAX_KEPT_ROWS = 50_000  # of a table, that a warm process keeps: 3 kB a row with MiniLM's vectors
+AT_ONCE = 64  # vectors that are compared with all of them
+DIGITS = 6  # of a cosine that count
 MATCHED = 50_000  # rows that full text returns, the best ones
 MAX_MASKS = 16  # the last ones, as most searches have the same filters: a byte a row each
 MAX_ANSWERS = 24  # of full text, the last ones: one prompt is searched for several times
@@ -201,6 +203,28 @@ class Reader(Table):
         cosines = self.cosines(vector)
         places = (-cosines).argsort(kind="stable")[: max(1, limit)]
         return places, cosines[places]
+
+    def near(
+        self, vectors: np.ndarray, least: float, limit: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield for each unit vector the rows with at least this cosine: what `nearest` returns.
+
+        `vectors` is float32[m, dimension]. Equal cosines are in the order of their places.
+        """
+        import numpy as np
+
+        kept = self._kept.vectors if self._kept is not None else None
+        if kept is None:
+            for vector in vectors:
+                places, cosines = self._nearest_in_table(vector, limit)
+                yield places[cosines >= least], cosines[cosines >= least]
+            return
+        for start in range(0, len(vectors), AT_ONCE):
+            for cosines in vectors[start : start + AT_ONCE] @ kept.T:
+                places = np.flatnonzero(cosines >= least)
+                # equal vectors may differ in the last digit
+                order = (-cosines[places].round(DIGITS)).argsort(kind="stable")[:limit]
+                yield places[order], cosines[places[order]]
 
     def _nearest_in_table(self, vector: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
         found = self.nearest_rows(vector, max(1, limit))
