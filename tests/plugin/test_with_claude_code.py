@@ -168,6 +168,63 @@ def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
     assert "since the server has taken the batch already" in json.dumps(asking["messages"])
 
 
+def proposes(api: MessagesApi, proposed: dict[str, Any]) -> None:
+    """Have the model of the next sessions propose one entry when it is asked for lessons."""
+    api.requests.clear()
+    learn = "Propose lessons for the team"
+    api.answer = model_that_calls({learn: [(PROPOSE, {"entries": [proposed]})]})
+
+
+def talked(claude: Path, team: Vault, world: dict[str, str], *said: str, resume: str = "") -> str:
+    """Have a session in which a person says this; return its id."""
+    options = ("--resume", resume) if resume else ()
+    with OpenSession(claude, team.root, world, "ToolSearch", SERVER, *options) as opened:
+        for prompt in said:
+            opened.say(prompt)
+            assert opened.answer() == "ok"
+    return str(opened.records[0]["session_id"])
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "unrecorded"])
+def test_after_a_resume_a_quote_from_before_it_holds(
+    claude: Path,
+    api: MessagesApi,
+    team: Vault,
+    world: dict[str, str],
+    own_world: Path,
+    recorded: bool,
+) -> None:
+    """Issue 58, must show: `/lessons:learn` in a resumed session, recorded or not."""
+    if recorded:
+        write(own_world / "journal" / "recorded", "*\n")
+    install_plugin(claude, world, team.root)
+    proposes(api, ENTRIES[0])
+    first = talked(claude, team, world, ASKED, CORRECTED)
+    run("lessons", "journal", "import", cwd=team.root)
+    talked(claude, team, world, "go on with the uploader", "/lessons:learn", resume=first)
+    (answer,) = results_of(api.requests, PROPOSE)
+    assert f" waits: {ENTRIES[0]['title']}" in answer
+    (card,) = run("lessons", "review", "list", "--json", cwd=team.root).json
+    assert card["quotes"] == [CORRECTED]
+    assert card["findings"] == [], "it was looked up"
+
+
+def test_two_sessions_that_teach_the_same_are_one_card(
+    claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
+) -> None:
+    """Issue 58, must show: one card, seen in two sessions."""
+    install_plugin(claude, world, team.root)
+    again = "Again: leave a 409 of upload_batch() alone, as I said last week"
+    for said, quoted in ((CORRECTED, CORRECTED), (again, again)):
+        proposes(api, {**ENTRIES[0], "quotes": [quoted]})
+        talked(claude, team, world, ASKED, said, "/lessons:learn")
+        (answer,) = results_of(api.requests, PROPOSE)
+    assert "seen in 2 sessions" in answer
+    (card,) = run("lessons", "review", "list", "--json", cwd=team.root).json
+    assert card["quotes"] == [CORRECTED, again]
+    assert "seen in 2 sessions" in run("lessons", "review", cwd=team.root).out
+
+
 def test_an_agent_writes_prompts_for_twenty_lessons_and_one_accept_is_one_diff(
     claude: Path, api: MessagesApi, team: Vault, world: dict[str, str]
 ) -> None:
