@@ -139,6 +139,7 @@ class ScriptedModel(Model):
 
     def __init__(self, answers: Callable[[str], str]) -> None:
         self.name = "scripted:model"
+        self.has_key = False
         self.usage = Usage()
         self.asked: list[tuple[str, str, str]] = []  # stage, system, prompt with the schema
         self._answers = answers

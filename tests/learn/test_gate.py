@@ -11,7 +11,7 @@ import pytest
 
 from tests.learn.materials import CORRECTION, HEAP, ScriptedModel, a_material, an_entry
 from vault_index.config import Config, home_folder
-from vault_index.errors import VaultError
+from vault_index.errors import IndexStateError, VaultError
 from vault_index.journal.record import private_id
 from vault_index.learn import gate, grounding, stages, timeline
 from vault_index.learn.gate import Admitted, Context
@@ -286,6 +286,59 @@ def test_what_is_near_a_lesson_becomes_a_change_that_adds_to_it() -> None:
     assert gate.admit(entry_of(), there) == gate.LESSON
     there = around(lessons=answers(compare=compared), given={"shop/login": "Other words."})
     assert gate.admit(entry_of(), there) == gate.GIVEN
+
+
+def sided(**changes: Any) -> LearnedLesson:
+    """Return an entry with what speaks for it and against it, and with relations."""
+    sides: dict[str, Any] = {"pro": ("one place builds each address",), "con": ("slower",)}
+    sides["related"] = (("prerequisite", "login"), ("related", "cart"))
+    entry = entry_of()
+    return replace(entry, parts=replace(entry.parts, **{**sides, **changes}))
+
+
+def test_58_13_a_change_has_the_new_sides_and_says_which_relations_it_does_without() -> None:
+    compared = Comparison(near=((THERE.id, THERE.title, 0.93),), categories=("shop",))
+    lessons = answers(compare=compared)
+    cart = replace(THERE, id="shop/cart")
+    lessons = replace(lessons, show=lambda name: cart if name == "cart" else THERE)
+    admitted = gate.admit(sided(), around(lessons=lessons))
+    assert isinstance(admitted, Admitted)
+    why = "it becomes a change of shop/login: name it there"
+    assert admitted.unlinked == [("shop/cart", why)]
+    lines = admitted.proposal.text.splitlines()
+    assert lines[-2:] == ["- For it: one place builds each address", "- Against it: slower"]
+    assert admitted.proposal.changes == THERE.id
+    assert "## " not in admitted.proposal.text
+
+
+def test_58_13_what_supersedes_a_lesson_is_no_change_of_it() -> None:
+    """Nor is it dropped where the session was given that lesson: it says what is wrong with it."""
+    compared = Comparison(near=((THERE.id, THERE.title, 0.93),), categories=("shop",))
+    lessons = answers(compare=compared, show=THERE)
+    newer = sided(related=(("supersedes", "login"),))
+    made = kept(newer, around(lessons=lessons, given={THERE.id: "Other words."}))
+    assert made.changes == ""
+    assert made.text.endswith(f"## Related\n\n- supersedes: {THERE.id}")
+
+
+def test_58_13_relations_stay_as_they_are_where_nobody_can_look_lessons_up() -> None:
+    def away(_asked: Any) -> Any:
+        raise IndexStateError("the index is not there", "run `lessons index`")
+
+    admitted = gate.admit(sided(), around(lessons=gate.Lessons(away, away, away)))
+    assert isinstance(admitted, Admitted)
+    assert admitted.proposal.text.endswith("- prerequisite: login\n- related: cart")
+    assert admitted.unlinked == []
+
+
+def test_58_13_a_relation_to_no_lesson_or_a_withheld_one_is_left_out_and_said() -> None:
+    for lessons in (answers(), answers(show=replace(THERE, withheld="an order"))):
+        admitted = gate.admit(sided(), around(lessons=lessons))
+        assert isinstance(admitted, Admitted)
+        assert admitted.unlinked == [("login", gate.NO_LESSON), ("cart", gate.NO_LESSON)]
+        assert "## Related" not in admitted.proposal.text
+        sides = "## Trade-offs\n\n+ one place builds each address\n- slower"
+        assert admitted.proposal.text.endswith(sides)
 
 
 def test_a_category_that_no_lesson_has_is_proposed_in_its_only_spelling() -> None:

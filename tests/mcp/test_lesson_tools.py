@@ -16,7 +16,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import records
 from tests.support.mcp_servers import call, refusal
-from tests.support.proposing import ENTRY
+from tests.support.proposing import ENTRY, OTHER_ENTRY
 from tests.support.three_lessons import FILES as THREE
 from tests.support.trust import trusting
 from vault_index.entrypoints.mcp import texts
@@ -213,7 +213,12 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
     said = await call(client, "propose", entries=[ENTRY])
     assert "waits: Feed \u2039b>quokkas\u2039/b> at noon each day" in said
     assert "no quote was checked" in said  # nobody reads transcripts of this agent
+    sides = {"con": ["The keeper wakes"], "related": ["zoo/nowhere"], "urgent": True}
+    said = await call(client, "propose", entries=[OTHER_ENTRY | sides])  # issue 58, row 13
+    assert "without the relation to 'zoo/nowhere': no lesson is called so" in said
+    assert "left out, no field of an entry: urgent" in said
     review = await text("review_proposals")
+    assert "- The keeper wakes" in review
     assert "Feed \u2039b>quokkas\u2039/b> at noon" in review
     assert "lessons review accept" in review
     with pytest.raises(MCPError, match="Unknown prompt"):

@@ -18,6 +18,7 @@ from tests.support.shown_vaults import TEXT_ONLY, ShownVault, shown_vault
 from tests.support.watchers import soon
 from vault_index import state
 from vault_index.hotpath import hook_event
+from vault_index.lesson import passages
 from vault_index.store import delivery, injections
 
 if TYPE_CHECKING:
@@ -128,6 +129,21 @@ def test_a_proposal_comes_with_its_evidence(answers: Answering, shown: ShownVaul
     id = shown.propose("Twice", f"{KEY} Twice.", fires_on=taught, quotes=(QUOTE,), why=why)
     text = answers.ask("GET", f"/page/private/review/card?id={id}").text
     for words in (QUOTE, "failed, then passed", "the installer refuses it", "goes to ops"):
+        assert words in text
+
+
+def test_58_13_the_sides_and_relations_of_a_proposal_are_on_its_card(
+    answers: Answering, shown: ShownVault
+) -> None:
+    parts = passages.Parts(
+        f"{KEY} Twice.",
+        pro=("one key",),
+        con=("a slow release",),
+        related=(("alternative", "ops/old"),),
+    )
+    id = shown.propose("Twice again", passages.text_of(parts))
+    text = answers.ask("GET", f"/page/private/review/card?id={id}").text
+    for words in ("Trade-offs", "one key", "a slow release", "alternative: ops/old"):
         assert words in text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +113,7 @@ def test_what_is_taught_is_there() -> None:
         for file in TEXTS
         for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", file.read_text("utf-8"))
     }
-    assert named <= tools | {f.name for f in fields(ProposedLesson)} | {
+    assert named <= tools | {*ProposedLesson.model_fields} | {
         "bug_fix",
         "code_pattern",
         "project_rule",

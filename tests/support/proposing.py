@@ -21,6 +21,13 @@ ENTRY = {  # as an agent writes it
     "quotes": ["Feed the quokkas at noon, please"],
 }
 
+OTHER_ENTRY = {
+    "title": "Wake no wombat before dusk in winter",
+    "type": "project_rule",
+    "what_to_do": "Open `winter_house.gate` after 17:00, since wombats bite who wakes them.",
+    "quotes": ["No wombat is woken before dusk"],
+}
+
 
 def proposed(
     vault: Vault, title: Any = "Rotate the key", text: Any = TEXT, category: Any = "", **more: Any

@@ -256,8 +256,7 @@ def propose(
 ) -> Proposed:
     """Make proposals of entries that an agent in a folder wrote of a session, by default the latest.
 
-    An entry has title, type, problem, cause, what_to_do, category, tags, quotes, failing_lines, prompts
-    and files.
+    The fields of an entry are those of `learn.agent_entries`; others are left out, and named.
     """
     from vault_index.learn import by_agent
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from vault_index.errors import VaultError
 from vault_index.features import LearnTable
-from vault_index.learn import gate, gather, grounding, runs, stages
+from vault_index.learn import agent_entries, gate, gather, grounding, runs, stages
 from vault_index.learn.material import LearnedLesson
 from vault_index.learn.run import (
     AGENT,
@@ -32,8 +32,8 @@ from vault_index.lesson.passages import text_of
 from vault_index.proposals import draft, review
 from vault_index.vault import Vault
 
+_OTHER_NAMES = {"what_to_do": "summary", "failing_lines": "fires_on_error", "files": "applies_to"}
 MATERIAL_TOKENS = 7_000  # of a session that an agent reads
-_PLACES = {"what_to_do": "summary", "failing_lines": "fires_on_error"}
 
 
 def propose(
@@ -55,7 +55,7 @@ def propose(
         categories = request_of(work.seen, caller).categories
         return replace(answer, waiting=waiting, categories=categories)
     context = context_of(work)
-    proposals, left = propose_entries(work, context, list(map(_written, entries)))
+    proposals, left = propose_entries(work, context, list(map(_lesson_of, entries)))
     dropped = [_dropped(each, why, context) for each, why in left]
     run = replace(
         work.run(runs.AGENT),
@@ -65,16 +65,17 @@ def propose(
         dropped=dict(Counter(why for _, why in left)),
     )
     runs.end(vault.config, run)
-    return replace(answer, proposals=proposals, dropped=dropped)
+    unknown = tuple(agent_entries.unknown(entries))
+    return replace(answer, proposals=proposals, dropped=dropped, unknown=unknown)
 
 
-def _written(values: Mapping[str, Any]) -> LearnedLesson:
-    """Return an entry as an agent writes it: what to do comes first, then why."""
-    named = {_PLACES.get(name, name): value for name, value in values.items()}
+def _lesson_of(values: Mapping[str, Any]) -> LearnedLesson:
+    """Return the lesson of an entry: what to do comes first, then why."""
+    known = (name for name in agent_entries.FIELDS if name in values)
+    named = {_OTHER_NAMES.get(name, name): values[name] for name in known}
     first, _, rest = str(named.get("summary", "")).strip().partition("\n\n")
     explained = "\n\n".join(filter(None, (rest, str(named.get("cause", "")))))
-    return stages.entry_of({**named, "summary": first, "explanation": explained,
-                            "applies_to": named.get("files", ())})  # fmt: skip
+    return stages.entry_of({**named, "summary": first, "explanation": explained})
 
 
 def _dropped(entry: LearnedLesson, reason: str, context: gate.Context) -> Dropped:

@@ -74,6 +74,9 @@ COPIED = "it is of this session"
 CHATTER = "it asks for nothing"
 SHORT = "it has under three words"
 OTHER = "another lesson answers it"
+# why a relation is left out
+NO_LESSON = "no lesson is called so"
+IN_A_CHANGE = "it becomes a change of {id}: name it there"
 # rules of warnings on a card
 ORDER, LIKE, QUOTES, CAUSE = "order", "like", "quotes", "cause"
 _BREAK = re.compile(
@@ -116,12 +119,13 @@ class Context:
 class Admitted:
     """A proposal that passed, and what it was `compared` with.
 
-    `left_out` are prompts that it does without, each with the reason.
+    `left_out` are prompts that it does without, `unlinked` relations, each with the reason.
     """
 
     proposal: Proposal
     compared: Comparison
     left_out: Sequence[tuple[str, str]] = ()
+    unlinked: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +258,7 @@ def _refuse_worthless(entry: LearnedLesson, context: Context) -> None:
 
 def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Recurring:
     """Return the proposal of an entry that no lesson says yet. Raises _Dropped, VaultError."""
+    entry, unlinked = _linked(entry, context)
     text = passages.text_of(entry.parts)
     about = "\n".join([entry.title, *entry.quotes, text])
     filed = (entry.category, entry.tags, entry.fires_on)
@@ -265,7 +270,8 @@ def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Rec
         anchors=anchors.proposed(context.material.diff, about),
     )
     compared = _compare(context, proposal)
-    near = [each[0] for each in compared.near]
+    replaced = {name for kind, name in entry.parts.related if kind == passages.SUPERSEDES}
+    near = [each[0] for each in compared.near if each[0] not in replaced]
     if compared.same:
         raise _Dropped(LESSON, compared.same[0])
     if compared.rejected:
@@ -277,13 +283,37 @@ def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Rec
         raise _Dropped(GIVEN, near[0])
     if near:
         proposal = _change(entry, proposal, near[0], context)
+        why = IN_A_CHANGE.format(id=proposal.changes)
+        unlinked += [(name, why) for _, name in entry.parts.related if name != proposal.changes]
     proposal, left_out = _with_prompts_that_work(proposal, context)
     checked = _checked(proposal, compared, context, other)
     if denied := grounding.contradicted(entry.parts.explanation, context.material):
         quoted = blocks.shorten_line(denied, MAX_DENIED)
         finding = _warning(CAUSE, f"the person said after this explanation: {quoted}")
         checked = replace(checked, findings=(*checked.findings, finding))
-    return Admitted(checked, compared, left_out)
+    return Admitted(checked, compared, left_out, unlinked)
+
+
+def _linked(entry: LearnedLesson, context: Context) -> tuple[LearnedLesson, list[tuple[str, str]]]:
+    """Return an entry that names related lessons by their ids, and the names that no lesson has.
+
+    The names stay as they are if nobody can look lessons up.
+    """
+    related, unlinked = list[tuple[str, str]](), list[tuple[str, str]]()
+    for kind, name in entry.parts.related:
+        try:
+            lesson = context.lessons.show(name)
+            if lesson.withheld:
+                unlinked.append((name, NO_LESSON))
+            else:
+                related.append((kind, lesson.id))
+        except VaultError as error:
+            if type(error) is VaultError:  # it says that no lesson, or several, are called so
+                unlinked.append((name, NO_LESSON))
+            else:
+                related.append((kind, name))
+    parts = replace(entry.parts, related=tuple(dict.fromkeys(related)))
+    return replace(entry, parts=parts), unlinked
 
 
 def _origin(entry: LearnedLesson, context: Context) -> dict[str, Any]:
@@ -458,7 +488,8 @@ def _change(entry: LearnedLesson, proposal: Proposal, id: str, context: Context)
     The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
     """
     lesson = context.lessons.show(id)
-    added = _new_items(entry, f"{lesson.title} {lesson.text}")
+    there = f"{lesson.title} {lesson.text}"
+    added = [*_new_items(entry, there), *_new_sides(entry, there)]
     if not added:
         raise _Dropped(LESSON, id)
     items = "\n".join(f"- {item}" for item in added)
@@ -479,3 +510,11 @@ def _new_items(entry: LearnedLesson, text: str) -> list[str]:
             items.append(sentence)
             there |= set(mine)
     return items[:MAX_ADDED]
+
+
+def _new_sides(entry: LearnedLesson, text: str) -> list[str]:
+    """Return what speaks for an entry and against it, where a lesson does not say it."""
+    there = set(draft.words(text))
+    sides = [("For it", each) for each in entry.parts.pro]
+    sides += [("Against it", each) for each in entry.parts.con]
+    return [f"{label}: {each}" for label, each in sides if not there.issuperset(draft.words(each))]

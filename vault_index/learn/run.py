@@ -37,6 +37,7 @@ from vault_index.learn import (
     stages,
     timeline,
 )
+from vault_index.learn.agent_entries import UnknownField
 from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, LearnedLesson, Material
 from vault_index.learn.runs import Run
 from vault_index.learn.significance import Significance
@@ -78,7 +79,8 @@ class Made:
     """A proposal that waits now: `near` which lessons it is, and prompts that were `left_out`, with why.
 
     `category` is "" for none, `new_category` one that the vault has not, or "". `times` are the sessions
-    that taught it, more than one for a proposal that waited before.
+    that taught it, more than one for a proposal that waited before. `unlinked` are relations that it does
+    without, with why.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Made:
     left_out: Sequence[tuple[str, str]]
     quotes: Sequence[str]
     times: int = 1
+    unlinked: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,8 @@ class Learned:
 class Proposed:
     """The outcome of an agent's entries of a session; no quote is checked unless that `is_read`.
 
-    Without entries it is what waits, as ids with titles, and the `categories` of the vault.
+    Without entries it is what waits, as ids with titles, and the `categories` of the vault. `unknown` are
+    fields that were left out.
     """
 
     session: str
@@ -152,6 +156,7 @@ class Proposed:
     dropped: Sequence[Dropped] = ()
     waiting: Sequence[tuple[str, str]] = ()
     categories: Mapping[str, str] | None = None
+    unknown: Sequence[UnknownField] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +424,7 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
         new_category="" if proposal.category in there else proposal.category,
         left_out=admitted.left_out,
         quotes=proposal.quotes,
+        unlinked=admitted.unlinked,
     )
 
 

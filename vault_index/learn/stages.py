@@ -25,7 +25,7 @@ from vault_index.learn.material import LearnedLesson, Material
 from vault_index.learn.timeline import CHARS_A_TOKEN
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE, offered
-from vault_index.lesson.passages import Parts
+from vault_index.lesson.passages import Parts, relation
 from vault_index.llm import backend
 from vault_index.llm.metered import Model
 from vault_index.model_http import is_this_machine
@@ -284,7 +284,13 @@ def entry_of(values: Mapping[str, Any]) -> LearnedLesson:
     return LearnedLesson(
         type=values["type"],
         title=" ".join(values["title"].split()),
-        parts=Parts(" ".join(text("summary").split()), **more),
+        parts=Parts(
+            " ".join(text("summary").split()),
+            **more,
+            pro=texts("pro"),
+            con=texts("con"),
+            related=tuple(map(relation, texts("related"))),
+        ),
         category=values.get("category", "").strip(),
         confidence=values.get("confidence", DEFAULT_CONFIDENCE),
         quotes=tuple(quote.strip() for quote in values["quotes"] if quote.strip()),

@@ -206,18 +206,31 @@ _RELATED = re.compile(rf"- ({'|'.join(RELATIONS)}): (.+)")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts that learning writes; "" is one that a lesson has not."""
+    """The parts that learning writes; an empty one is not there.
+
+    `pro` and `con` are trade-offs; `related` is (kind, lesson or subject), the kind of RELATIONS.
+    """
 
     summary: str
     explanation: str = ""
     problem: str = ""
     when: str = ""
     when_not: str = ""
+    pro: tuple[str, ...] = ()
+    con: tuple[str, ...] = ()
+    related: tuple[tuple[str, str], ...] = ()
 
 
 def text_of(parts: Parts) -> str:
     """Return the text of a lesson with these parts; empty ones are left out."""
-    under = {PROBLEM: parts.problem, WHEN: parts.when, WHEN_NOT: parts.when_not}
+    trade_offs = [*(f"+ {text}" for text in parts.pro), *(f"- {text}" for text in parts.con)]
+    under = {
+        PROBLEM: parts.problem,
+        WHEN: parts.when,
+        WHEN_NOT: parts.when_not,
+        TRADE_OFFS: "\n".join(trade_offs),
+        RELATED: "\n".join(f"- {kind}: {name}" for kind, name in parts.related),
+    }
     blocks = [parts.summary, parts.explanation]
     blocks += [f"## {heading}\n\n{text}" for heading, text in under.items() if text]
     return "\n\n".join(filter(None, (block.strip() for block in blocks)))
@@ -226,6 +239,12 @@ def text_of(parts: Parts) -> str:
 def summary_of(text: str) -> str:
     """Return the first paragraph of a lesson's text."""
     return _HEADING.split(text)[0].strip().partition("\n\n")[0]
+
+
+def relation(text: str) -> tuple[str, str]:
+    """Return the (kind, name) of a relation such as "supersedes: Old limit"; without a kind `related`."""
+    match = _RELATED.fullmatch(f"- {text}")
+    return (match[1], match[2].strip()) if match else (RELATIONS[0], text)
 
 
 def related_of(text: str) -> list[tuple[str, str]]:

@@ -361,7 +361,9 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
     FILE, or stdin, is a JSON list of objects with title (the claim, 5 to 10 words), type (bug_fix,
     code_pattern, architecture or project_rule), what_to_do (a sentence, then more) and quotes (1 to 3
     passages of the session, word for word, five words or more); if you like problem, cause,
-    failing_lines, prompts (two that a colleague types who knows nothing of it), category, tags, files.
+    failing_lines, prompts (two that a colleague types who knows nothing of it), category, tags, files,
+    when, when_not, confidence (1 to 5), and lists of pro, con and related (lessons by id or title, as in
+    "supersedes: devops/heap"). Other fields are left out, and named.
 
     A quote must stand in the session of this folder, where its transcript is read. An entry that you
     write yourself needs none. Objects with lesson, prompts and failing_lines are prompts for lessons
@@ -386,11 +388,6 @@ def propose_command(file: TextIO, session: str) -> options.Answers:
         output.say(line)
 
 
-_NEEDED = ("title", "type", "what_to_do")
-_TEXTS = ("problem", "cause", "category")
-_LISTS = ("failing_lines", "prompts", "tags", "files")
-
-
 def _by() -> str:
     return "agent" if output.is_for_agent() else "a person"
 
@@ -411,13 +408,17 @@ def _listed(file: TextIO) -> list[Any]:
 
 def _of_lessons(listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return prompts for lessons, of which each value is a text or a list of texts. Raises VaultError."""
+    from vault_index.learn import agent_entries
+
     names = ("prompts", "failing_lines")
     for number, each in enumerate(listed, start=1):
-        wrong = [name for name in names if not _is_texts(each.get(name, []))]
+        wrong = [name for name in names if not agent_entries.is_texts(each.get(name, []))]
         if wrong or not isinstance(each["lesson"], str):
             hint = "write a list of objects with lesson, prompts and failing_lines"
             fault = f"{wrong[0]} is no list of texts" if wrong else "lesson is no text"
             raise VaultError(f"entry {number}: {fault}", hint)
+        if others := [name for name in each if name not in ("lesson", *names)]:
+            context.note(f"warning: entry {number}: left out: {', '.join(others)}")
     return [
         {"lesson": each["lesson"], **{name: each.get(name, []) for name in names}}
         for each in listed
@@ -426,26 +427,9 @@ def _of_lessons(listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _entries(entries: list[Any]) -> list[dict[str, Any]]:
     """Return the entries of a list. Raises VaultError."""
+    from vault_index.learn import agent_entries
+
     for number, each in enumerate(entries, start=1):
-        if fault := _fault(each):
+        if fault := agent_entries.fault(each):
             raise VaultError(f"entry {number}: {fault}", _HINT)
     return entries
-
-
-def _fault(entry: object) -> str:
-    """Return what is wrong with the form of an entry; "" for nothing."""
-    if not isinstance(entry, dict):
-        return "it is no object"
-    if missing := [name for name in (*_NEEDED, "quotes") if name not in entry]:
-        return f"it has no {' and no '.join(missing)}"
-    for name in (*_NEEDED, *_TEXTS):
-        if not isinstance(entry.get(name, ""), str):
-            return f"{name} is no text"
-    for name in ("quotes", *_LISTS):
-        if not _is_texts(entry.get(name, [])):
-            return f"{name} is no list of texts"
-    return ""
-
-
-def _is_texts(values: object) -> bool:
-    return isinstance(values, list) and all(isinstance(text, str) for text in values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from vault_index import api
 from vault_index.entrypoints import wording
@@ -24,9 +25,10 @@ from vault_index.errors import VaultError
 Texts = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposedLesson:
+class ProposedLesson(BaseModel):
     """A lesson as an agent proposes it."""
+
+    model_config = ConfigDict(extra="allow")  # the answer names a field that no lesson has
 
     title: Annotated[str, about("the claim, 5 to 10 words")]
     type: Literal["code_pattern", "bug_fix", "architecture", "project_rule"]
@@ -39,6 +41,9 @@ class ProposedLesson:
     category: str = ""
     tags: Texts = ()
     files: Annotated[Texts, about("whose edits need it")] = ()
+    pro: Texts = ()
+    con: Texts = ()
+    related: Annotated[Texts, about("lessons, by id or title")] = ()
 
 
 class ProposalTools:
@@ -59,7 +64,7 @@ class ProposalTools:
         Quotes are looked up in this session. A person accepts a lesson or not.
         """
         folder = self._agent.folder
-        values = [asdict(each) for each in entries]
+        values = [each.model_dump() for each in entries]
         command = api.learn.propose(entries=values, session=session, folder=folder)
         return texts.proposed(self._agent.ask(command))
 

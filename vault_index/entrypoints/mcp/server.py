@@ -148,10 +148,18 @@ class LessonsServer(MCPServer):
 
 
 def _untitled(schema: Any) -> Any:
-    """Return a schema without the titles that repeat the names of properties: a model pays for each."""
+    """Return a schema without titles, which repeat the names of properties, and what holds anyway.
+
+    A model pays for each.
+    """
     if not isinstance(schema, dict):
         return schema
-    kept = {name: _untitled(value) for name, value in schema.items() if name != "title"}
+    needless = [("additionalProperties", True), ("default", ""), ("default", [])]
+    kept = {
+        name: _untitled(value)
+        for name, value in schema.items()
+        if name != "title" and (name, value) not in needless
+    }
     if isinstance(schema.get("title"), dict):  # a property of that name
         kept = {"title": _untitled(schema["title"]), **kept}
     return kept

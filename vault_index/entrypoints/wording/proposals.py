@@ -15,6 +15,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.proposal import Card
+    from vault_index.learn.agent_entries import UnknownField
     from vault_index.learn.run import Learned, Proposed
     from vault_index.learn.runs import LearnStatus
     from vault_index.learn.tend import Tended
@@ -177,11 +178,18 @@ def proposed(answer: Proposed) -> Iterator[str]:
         yield f"{each.id} waits: {each.title}{changes}{new}{unfiled}{again}"
         yield from (f"  {like(near)}" for near in each.near[:1])
         yield from (f"  without the prompt {text!r}: {why}" for text, why in each.left_out)
+        yield from (f"  without the relation to {text!r:.80}: {why}" for text, why in each.unlinked)
+    for field in answer.unknown:
+        yield f"warning: {field.entry}: left out, no field of an entry: {field.name}{_meant(field)}"
     for left in answer.dropped:
         yield f"dropped: {left.title}: {left.reason}"
         if left.lesson:
             yield f"  {like(left.lesson)}"
         yield from (f"  the session has: “{text}”" for text in left.passages)
+
+
+def _meant(field: UnknownField) -> str:
+    return f"; did you mean {field.meant}?" if field.meant else ""
 
 
 def tended(answer: Tended) -> Iterator[str]:
