@@ -47,6 +47,37 @@ def test_a_line_changes_and_no_other(tmp_path: Path, name: str, typed: str, line
     assert [each.split(" = ")[0] for each in changed] in ([], [line.split(" = ")[0]])
 
 
+@pytest.mark.parametrize(
+    ("before", "name", "typed", "after"),
+    [
+        ("[learn]\nauto = false # why\n", "learn.auto", "true", "[learn]\nauto = true # why\n"),
+        ("learn = {auto = false}\n", "learn.auto", "true", "learn = {auto = true}\n"),
+        ("learn.auto = false\n", "learn.auto", "true", "learn.auto = true\n"),
+        (
+            '[learn]\nexclude = [\n  "a", # of old\n]\nauto = false\n',
+            "learn.exclude",
+            "[]",
+            "[learn]\nexclude = []\nauto = false\n",
+        ),
+        (
+            "[learn]\r\nauto = false\r\n",
+            "learn.model",
+            "claude",
+            '[learn]\r\nauto = false\r\nmodel = "claude"\r\n',
+        ),
+        ("# mine\n\n", "receipt", "false", "# mine\nreceipt = false\n\n"),
+        ("[learn]\nauto = false", "learn.auto", "true", "[learn]\nauto = true"),
+    ],
+)
+def test_comments_line_ends_and_other_spellings_stay(
+    tmp_path: Path, before: str, name: str, typed: str, after: str
+) -> None:
+    """Issue 59, section 3."""
+    file = write(tmp_path / "config.toml", before.encode())
+    settings.write(file, name, typed)
+    assert file.read_bytes() == after.encode()
+
+
 def test_a_byte_order_mark_is_read_and_stays(tmp_path: Path) -> None:
     file = write(tmp_path / "config.toml", b"\xef\xbb\xbf" + FILE.encode())
     settings.write(file, "learn.auto", "true")
@@ -83,7 +114,8 @@ def test_what_is_set_is_what_is_read(names: list[str]) -> None:
         ("learn.autos", "true", "", "did you mean 'learn.auto'"),
         ("learn.auto", "perhaps", "", "learn.auto must be true or false"),
         ("learn.auto", "true", "learn_auto = false\n", "in more than one line"),
-        ("learn.auto", "true", "learn = {auto = false}\n", "learn"),
+        ("learn.auto", "true", 'learn = "off"\n', "learn is not a table"),
+        ("learn.auto", "true", "[[learn]]\n", "learn is not a table"),
         ("receipt", "true", "= broken", "config.toml"),
     ],
 )
