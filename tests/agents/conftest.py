@@ -14,13 +14,17 @@ from tests.support.homes import locked, shared_folder
 from tests.support.indexed import copy_of, full_text_vault
 from tests.support.places import TESTS
 from tests.support.three_lessons import FILES, HEAP
+from vault_index.hotpath import agents
 from vault_index.vault import Vault
 
+_PACKAGES = {
+    "codex": "@openai/codex",
+    "gemini": "@google/gemini-cli",
+    "opencode": "opencode-ai",
+    "copilot": "@github/copilot",
+}
 PACKAGES = {
-    "codex": "@openai/codex@0.171.0",
-    "gemini": "@google/gemini-cli@0.61.0",
-    "opencode": "opencode-ai@1.18.33",
-    "copilot": "@github/copilot@1.0.102",
+    name: f"{package}@{agents.named(name).tested_with}" for name, package in _PACKAGES.items()
 }
 
 

@@ -156,7 +156,7 @@ WITH_COMMANDS = [name for name, agent in agents.AGENTS.items() if agent.profile.
 def test_what_a_user_types_comes_and_goes_with_the_hooks(
     project: Path, own_world: Path, agent: str
 ) -> None:
-    commands = agents.command_files(agents.AGENTS[agent], own_world / OWN[agent])
+    commands = agents.command_files(agents.AGENTS[agent], agents.AGENTS[agent].place(None))
     said = install(agent, project).err
     told = {
         "learn": "Call `propose` of the MCP server `lessons`",
