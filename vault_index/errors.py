@@ -9,6 +9,11 @@ from __future__ import annotations
 import errno
 import os
 
+TYPE_CHECKING = False  # typing takes 3 ms to load
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
 NOT_PUBLISHED = "nothing is published there"
 
 
@@ -79,7 +84,16 @@ class ModelRefusedError(ModelCallError):
 
 
 class ModelAnswerError(ModelCallError):
-    """A language model answered in another form than it was asked for: no JSON, a key is missing."""
+    """A language model answered in another form than it was asked for: no JSON, a key is missing.
+
+    `fitting` is what is left of the answer without the parts of lists that do not fit, None for nothing.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", fitting: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.fitting = fitting
 
 
 class ModelToolsError(ModelCallError):

@@ -108,6 +108,24 @@ def test_rubbish_ends_the_analysis(tmp_path: Path, answer: str, problem: str) ->
     assert model.usage.calls == len(model.asked) == 2
 
 
+def test_58_13_one_entry_that_does_not_fit_costs_no_other(tmp_path: Path) -> None:
+    """The sources ask to skip what cannot be read and go on; it is asked for once more, and said."""
+    bad = [an_entry(confidence="high"), {"title": "Half an entry"}, an_entry(type="opinion")]
+    model = ScriptedModel.that_says(bad[0], an_entry(), *bad[1:])
+    notes: list[str] = []
+    config = set_to(tmp_path)
+    (entry,) = stages.run(
+        model, a_material(), config, Request(), lambda _done, _of: None, notes.append
+    )
+    assert entry.title == an_entry()["title"]
+    assert len(model.asked) == 2
+    (note,) = notes
+    assert note.startswith("entries: the parts of the answer that fit are taken: scripted:model")
+    assert "'confidence' is not of type integer" in note
+    with pytest.raises(ModelAnswerError):
+        run(ScriptedModel.that_says(*bad), config)
+
+
 def test_a_refusal_is_not_asked_again(tmp_path: Path) -> None:
     model = ScriptedModel(lambda _: "I'm sorry, but I can't help with that.")
     with pytest.raises(ModelRefusedError, match="what: "):

@@ -376,7 +376,8 @@ def _entries(work: RunInputs) -> list[LearnedLesson]:
         return by_rule.read(work.seen.moments)
     work.caller.note(f"sending {work.plan}")
     progress = partial(work.caller.progress, "analysing")
-    return stages.run(work.model, work.seen, work.vault.config, work.request, progress)
+    config, note = work.vault.config, work.caller.note
+    return stages.run(work.model, work.seen, config, work.request, progress, note)
 
 
 def propose_entries(

@@ -48,6 +48,7 @@ _HEADING = re.compile(r"(?m)^#{1,2}(?= )")
 
 Json = dict[str, Any]
 Schema = Mapping[str, Any]
+Note = Callable[[str], None]
 
 
 def string(description: str = "") -> Schema:
@@ -176,17 +177,19 @@ def run(
     config: Config,
     request: Request,
     on_stage: Callable[[int, int], None],
+    note: Note = lambda _line: None,
 ) -> list[LearnedLesson]:
     """Return the entries of an analysis, as the model made them.
 
-    `on_stage` is called with how many stages are done, and of how many. Raises ModelCallError, whose
-    message names the stage.
+    `on_stage` is called with how many stages are done, and of how many, `note` with a line for people.
+    Raises ModelCallError, whose message names the stage.
     """
     stages, answers = names(config), dict[str, Json]()
     for number, stage in enumerate(stages):
         on_stage(number, len(stages))
         prompt = _asked_for(material, config, request, stage, answers)
-        answers[stage] = asked(model, stage, _system(stage, material, config), prompt, _KEYS[stage])
+        system = _system(stage, material, config)
+        answers[stage] = asked(model, stage, system, prompt, _KEYS[stage], note)
     on_stage(len(stages), len(stages))
     entries = answers[ENTRIES]["entries"][:MAX_ENTRIES]
     return [replace(entry_of(values), background=_background(answers)) for values in entries]
@@ -211,17 +214,31 @@ def instructed(material: Material, config: Config, request: Request) -> str:
     return "\n\n".join((_system(ENTRIES, material, config), str(request), sent))
 
 
-def asked(model: Model, stage: str, system: str, prompt: str, keys: Mapping[str, Schema]) -> Json:
-    """Ask for a stage, once more if the answer does not fit. Raises ModelCallError."""
+def asked(
+    model: Model,
+    stage: str,
+    system: str,
+    prompt: str,
+    keys: Mapping[str, Schema],
+    note: Note = lambda _line: None,
+) -> Json:
+    """Ask for a stage, once more if the answer does not fit. Raises ModelCallError.
+
+    If the second does not fit either, its parts that do are taken, and `note` gets why not all.
+    """
     problem = again = ""
+    fitting: Mapping[str, Any] | None = None
     for _ in range(TIMES):
         try:
             return model.complete_json(system, prompt + again, keys)
         except ModelAnswerError as error:
-            problem = error.message
+            problem, fitting = error.message, error.fitting
             again = f"\n\nYour last answer could not be used: {problem}. Answer again."
         except ModelCallError as error:
             raise type(error)(f"{stage}: {error.message}", error.hint) from None
+    if fitting is not None:
+        note(f"{stage}: the parts of the answer that fit are taken: {problem}")
+        return dict(fitting)
     raise ModelAnswerError(f"{stage}: {problem}", "choose a larger model, or set learn.stages to 4")
 
 

@@ -265,7 +265,7 @@ def by_model(
     try:
         for done, group in enumerate(groups):
             caller.progress("writing prompts", done * AT_ONCE, len(bare))
-            said = stages.asked(model, "prompts", system, _handed(group), _KEYS)
+            said = stages.asked(model, "prompts", system, _handed(group), _KEYS, caller.note)
             ids = {each.id for each in group}
             answers += [each for each in said["lessons"] if each["lesson"] in ids]
     except ModelCallError as error:  # what came before is kept

@@ -224,9 +224,25 @@ def parse_json(text: str, keys: Mapping[str, Mapping[str, Any]], name: str) -> d
     schema = {"type": "object", "properties": keys}
     fitting, problem = _fit(value, schema, "the answer")
     if problem:
-        raise ModelAnswerError(f"{name} answered in another form: {problem}", _CHOOSE)
+        left = _without_misfits(value, keys)
+        raise ModelAnswerError(f"{name} answered in another form: {problem}", _CHOOSE, left)
     assert isinstance(fitting, dict)
     return fitting
+
+
+def _without_misfits(
+    value: Mapping[str, Any], keys: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return an answer with the parts of its lists that fit; None without any, or if more fails."""
+    parts = {
+        name: [part for part in value[name] if not _fit(part, schema["items"], name)[1]]
+        if "items" in schema and isinstance(value.get(name), list)
+        else value.get(name)
+        for name, schema in keys.items()
+    }
+    left, problem = _fit(parts, {"type": "object", "properties": keys}, "the answer")
+    is_empty = not any(isinstance(part, list) and part for part in parts.values())
+    return None if problem or is_empty else left
 
 
 _CHOOSE = "choose a larger model"
