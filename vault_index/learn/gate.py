@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -24,7 +24,7 @@ from vault_index.errors import CheckError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
-from vault_index.learn import grounding
+from vault_index.learn import grounding, refuted
 from vault_index.learn.material import SESSION, LearnedLesson, Material
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
@@ -49,7 +49,6 @@ MIN_PROMPT_WORDS = 3
 MAX_TAGS, MAX_TAG_CHARS = 8, 40  # also of each part of a category
 MAX_COMPARED = 5  # waiting proposals whose vectors are compared: those with most words in common
 MIN_WORDS_IN_COMMON = 0.1  # with a proposal whose vector is worth a look
-MAX_DENIED = 160  # characters of what contradicts a cause
 MAX_ADDED = 5  # items of a change
 MAX_ROWS, MAX_ROW_CHARS = 40, 300  # of the work around a proposal
 NEW_WORDS, NEW_SHARE = 3, 0.4  # of an item that a lesson does not have
@@ -78,7 +77,7 @@ OTHER = "another lesson answers it"
 NO_LESSON = "no lesson is called so"
 IN_A_CHANGE = "it becomes a change of {id}: name it there"
 # rules of warnings on a card
-ORDER, LIKE, QUOTES, CAUSE = "order", "like", "quotes", "cause"
+ORDER, LIKE, QUOTES, CAUSE = "order", "like", "quotes", refuted.RULE
 _BREAK = re.compile(
     r"(?i)[,;:.(\u2013\u2014]|\s-\s"
     r"|\b(?:because|since|so that|when|if|by|instead of|and|to avoid|which)\b"
@@ -102,7 +101,8 @@ class Lessons:
 class Context:
     """All that an entry is held against. `given` is the text of each lesson that the session had, by id.
 
-    `orders` are lines of the material that give orders.
+    `orders` are lines of the material that give orders, `refuted` the lessons that its person denied,
+    each with the person's words.
     """
 
     material: Material
@@ -113,6 +113,7 @@ class Context:
     lessons: Lessons
     by: str
     why: str
+    refuted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,7 @@ def _refuse_worthless(entry: LearnedLesson, context: Context) -> None:
     if redact(everything) != everything:
         raise _Dropped(SECRET)
     for id, there in context.given.items():
-        if grounding.repeats(text, there):
+        if id not in context.refuted and grounding.repeats(text, there):
             raise _Dropped(GIVEN, id)
     known = _words_of(context.material)
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
@@ -279,7 +280,7 @@ def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Rec
     other = _waiting(proposal, compared, context)
     if other and not _new_items(entry, f"{other.title} {other.text}"):
         return _again(other, proposal)
-    if context.given.keys() & {*near}:
+    if context.given.keys() & {*near} - context.refuted.keys():
         raise _Dropped(GIVEN, near[0])
     if near:
         proposal = _change(entry, proposal, near[0], context)
@@ -287,11 +288,19 @@ def _compared_with_all(entry: LearnedLesson, context: Context) -> Admitted | Rec
         unlinked += [(name, why) for _, name in entry.parts.related if name != proposal.changes]
     proposal, left_out = _with_prompts_that_work(proposal, context)
     checked = _checked(proposal, compared, context, other)
-    if denied := grounding.contradicted(entry.parts.explanation, context.material):
-        quoted = blocks.shorten_line(denied, MAX_DENIED)
-        finding = _warning(CAUSE, f"the person said after this explanation: {quoted}")
-        checked = replace(checked, findings=(*checked.findings, finding))
-    return Admitted(checked, compared, left_out, unlinked)
+    return Admitted(_with_denials(checked, entry, context), compared, left_out, unlinked)
+
+
+def _with_denials(proposal: Proposal, entry: LearnedLesson, context: Context) -> Proposal:
+    """Return a proposal with warnings of what the person denied in its session."""
+    findings = list(proposal.findings)
+    replies = grounding.replies(context.material)
+    if denied := grounding.contradicted(entry.parts.explanation, replies):
+        quoted = blocks.shorten_line(denied, refuted.MAX_DENIED)
+        findings.append(_warning(CAUSE, f"the person said after this explanation: {quoted}"))
+    if denied := context.refuted.get(proposal.changes, ""):
+        findings.append(refuted.warning(f"its session denies {proposal.changes}", denied))
+    return replace(proposal, findings=tuple(findings))
 
 
 def _linked(entry: LearnedLesson, context: Context) -> tuple[LearnedLesson, list[tuple[str, str]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from vault_index.check.redact import redact
 from vault_index.learn import timeline
@@ -90,25 +90,40 @@ def _bare(quote: str) -> str:
     return squeezed(without_labels(redact(text)))
 
 
-def contradicted(explained: str, material: Material) -> str:
+class AnsweredText(NamedTuple):
+    """The words of a text of the agent, and the person's next prompt where that denies something."""
+
+    words: frozenset[str]
+    denial: str
+
+
+def replies(material: Material) -> tuple[AnsweredText, ...]:
+    """Return each text of a session's agent with the person's reply to it, in the order of time."""
+    answer, found = "", list[AnsweredText]()
+    for each in reversed(material.heard or material.moments):
+        if each.kind == moments.PERSON:
+            is_denial = _DENIES.search(vocabulary.straight(each.text))
+            answer = squeezed(each.text) if is_denial else ""
+        elif each.kind == moments.AGENT:
+            found.append(AnsweredText(frozenset(words(each.text)), answer))
+    return tuple(reversed(found))
+
+
+def contradicted(explained: str, heard: Iterable[AnsweredText], least: float = 0.0) -> str:
     """Return the words of a person who contradicts what an agent explained; "" where nobody does.
 
-    It is the next prompt after the agent said so last.
+    It is the reply to the agent that said so last. A sentence of under `least` points claims nothing.
     """
-    there = material.heard or material.moments
+    heard = tuple(heard)
+    if not any(reply.denial for reply in heard):
+        return ""
     for sentence in blocks.split(explained):
         own = {word for word in words(sentence) if len(word) > 3}
-        if len(own) < MIN_CLAIM_WORDS:
+        if len(own) < MIN_CLAIM_WORDS or (least and points(sentence) < least):
             continue
-        said = [
-            place
-            for place, each in enumerate(there)
-            if each.kind == moments.AGENT and len(own & {*words(each.text)}) >= NEARLY * len(own)
-        ]
-        after = there[said[-1] :] if said else ()
-        answer = next((each for each in after if each.kind == moments.PERSON), None)
-        if answer and _DENIES.search(vocabulary.straight(answer.text)):
-            return squeezed(answer.text)
+        said = [reply for reply in heard if len(own & reply.words) >= NEARLY * len(own)]
+        if said and said[-1].denial:
+            return said[-1].denial
     return ""
 
 

@@ -32,6 +32,7 @@ from vault_index.learn import (
     gather,
     grounding,
     memory,
+    refuted,
     runs,
     significance,
     stages,
@@ -450,8 +451,12 @@ _REASONS = {review.WAITS: gate.WAITS, review.REJECTED: gate.REJECTED, review.IS_
 
 
 def context_of(work: RunInputs) -> gate.Context:
-    """Return all that the entries of a run are held against."""
-    lessons, given = work.caller.lessons, {}
+    """Return all that the entries of a run are held against.
+
+    A proposal that waits and is refuted by the material gets a warning before.
+    """
+    refuted.note(work.vault, work.material)
+    lessons, given = work.caller.lessons, dict[str, str]()
     for id in [*work.material.injected][:MAX_GIVEN]:
         with suppress(VaultError):  # it was deleted since
             given[id] = lessons.show(id).text
@@ -470,4 +475,5 @@ def context_of(work: RunInputs) -> gate.Context:
         why=""
         if work.by in (AGENT, memory.BY)
         else f"{work.worth.points} points: {addends}".removesuffix(": "),
+        refuted=refuted.of_lessons(work.material, given),
     )

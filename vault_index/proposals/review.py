@@ -19,7 +19,7 @@ from vault_index.proposals.draft import Proposal
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from vault_index.vault import Vault
 
@@ -137,6 +137,17 @@ def recur(vault: Vault, id: str, again: Proposal) -> Proposal:
         proposal = replace(draft.from_bytes(id, data), **noted)
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
+
+
+def warn(vault: Vault, id: str, finding: Mapping[str, Any]) -> None:
+    """Add a warning to a proposal that waits, once. Raises VaultError if it is gone."""
+    with store.hold(vault) as folder:
+        data = store.read(folder, id)
+        proposal = draft.from_bytes(id, data)
+        if finding in proposal.findings:
+            return
+        proposal = replace(proposal, findings=(*proposal.findings, dict(finding)))
+        store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
 
 
 def strike(vault: Vault, name: str, text: str) -> Proposal:
