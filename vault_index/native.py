@@ -263,17 +263,18 @@ M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's <malloc.h>
 MMAP_BYTES = 256 * 1024  # a larger block gets pages of its own, which go back when it is freed
 
 
-def limit_memory(threads: int) -> None:
+def limit_memory(threads: int, mapped: int = MMAP_BYTES) -> None:
     """Take few malloc arenas, no Arrow pool, large blocks mmapped: it halves resident memory.
 
-    `threads` is how many search at once: with one arena for all they would wait for each other. It all
-    holds for what is loaded later, until the process ends.
+    `threads` is how many search at once: with one arena for all they would wait for each other. Blocks of
+    `mapped` bytes and more go back to the system at once, which takes half as long again to embed many
+    texts, whose blocks have up to 3 MB. It all holds for what is loaded later, until the process ends.
     """
     os.environ.setdefault("LANCE_CPU_THREADS", str(threads))
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with contextlib.suppress(AttributeError, OSError):
         _libc().mallopt(M_ARENA_MAX, threads)
-        _libc().mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
+        _libc().mallopt(M_MMAP_THRESHOLD, mapped)
 
 
 def trim_memory() -> None:

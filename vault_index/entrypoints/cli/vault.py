@@ -90,6 +90,7 @@ def set_setting(name: str, value: str, shared: bool) -> None:
 
 
 MODELS = ("learn.model", "ask.model")
+EMBEDDED_BYTES = 4 * 1024 * 1024  # more than what is allocated for a text that is embedded
 
 
 @options.command("unset", "lessons config unset learn.model", of=config_command, has_json=False)
@@ -196,7 +197,8 @@ def index_command(
     """Bring the index up to date with the lesson files."""
     from vault_index import native
 
-    native.limit_memory(os.cpu_count() or 1)  # 100,000 lessons: a third less at the most
+    # 100,000 lessons: a third less at the most
+    native.limit_memory(os.cpu_count() or 1, mapped=EMBEDDED_BYTES)
     if (vaults or engine) and not publish:
         raise click.UsageError("DIR and --engine go with --publish; --vault names a vault to index")
     if publish:
