@@ -149,6 +149,9 @@ def publish(
     opened = vault.open_index()
     if vault.embedder is None or opened.embedder != vault.embedder.name:
         raise EmbedderError("the index has no vectors to publish", "lessons model fetch")
+    if opened.lacking:
+        of = f"{opened.lacking:,} of {opened.files:,} files"
+        raise EmbedderError(f"the vectors of {of} are still to be made", "lessons index")
     shared = taking(vault)
     added = shared.publish(opened.store, progress_of("publishing vectors"))
     written = publish_rows(vault, uri, progress_of("publishing lessons"))

@@ -161,7 +161,8 @@ class SharedVectors:
         here = source.scan(["content_hash", VECTOR], filters.FOR_AGENTS)
         vectors = matrix(here, self.dimension)
         hashes = here["content_hash"].to_pylist()
-        new = {key: at for at, key in enumerate(hashes) if key not in known}
+        # a text that the model refuses has a vector of zeros, which says nothing to others
+        new = {key: at for at, key in enumerate(hashes) if key not in known and vectors[at].any()}
         rows = [
             {"id": key, "embedder": self.recipe, VECTOR: vectors[at]} for key, at in new.items()
         ]
