@@ -215,6 +215,7 @@ def import_transcripts(
 ) -> Imported:
     """Take in the transcripts of this machine that went on since a time, and index them.
 
+    Many are found by their words alone at first: their vectors are made in the background.
     `since` is ISO 8601, "" for all, None for the usual 30 days; only those of a project, if one is
     named or its folder.
     """
@@ -229,8 +230,10 @@ def import_transcripts(
     if not dry_run:
         if went := forget.expire(journal).went(journal):
             caller.note(f"note: {went}")
-        stats = index.sync(journal, progress=caller.progress_of("indexing the journal"))
+        making = caller.progress_of("indexing the journal")
+        stats = index.sync(journal, completes=False, progress=making)
         done.seconds += stats.seconds
+        done.by_words = index.complete_later(journal, stats)
     return done
 
 

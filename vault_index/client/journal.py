@@ -61,7 +61,8 @@ def finish_forgetting(on_note: Note) -> None:
 def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress) -> None:
     progress = partial(on_progress, "indexing the journal")
     try:
-        stats = index.sync(journal, wait=False, progress=progress)
+        stats = index.sync(journal, wait=False, completes=False, progress=progress)
+        index.complete_later(journal, stats)
     except (WriteError, EmbedderError) as error:
         on_note(f"warning: {error.message}; searching the index as it is")
         return

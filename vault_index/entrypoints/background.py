@@ -107,7 +107,7 @@ def _capture(lock: int) -> None:
     with contextlib.suppress(OSError):
         os.nice(PRIORITY)
     from vault_index import config, files
-    from vault_index.journal import backlog, capture
+    from vault_index.journal import backlog, capture, index
     from vault_index.journal.journal import Journal
 
     os.set_inheritable(lock, False)
@@ -119,6 +119,7 @@ def _capture(lock: int) -> None:
     if later := [file for file in grew if files.stamp(file) != before[file]]:
         backlog.add(journal, later)
         capture.catch_up(journal, _say)
+    index.complete(journal)
     if backlog.ended(journal):
         from vault_index.learn import at_end
 

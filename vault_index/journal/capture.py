@@ -165,8 +165,8 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
     """Capture what waits, and bring the index up to date; return how many transcripts were captured.
 
     `lock` is the one that this process was started with. Nothing happens while another process
-    holds it. An unreadable transcript is said and no longer waits; one whose session cannot be written
-    waits on. Raises VaultError.
+    holds it. Vectors that take long are left to who calls. An unreadable transcript is said and no longer
+    waits; one whose session cannot be written waits on. Raises VaultError.
     """
     captured = 0
     lock = backlog.lock(journal) if lock is None else lock
@@ -174,7 +174,7 @@ def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None =
         try:
             captured += _capture_all(journal, say)
             if captured:
-                index.sync(journal, wait=True)
+                index.sync(journal, wait=True, completes=False)
         finally:
             os.close(lock)
         # what was noted while we held the lock

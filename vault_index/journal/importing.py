@@ -41,6 +41,7 @@ class Imported:
     nothing: dict[str, int] = field(default_factory=dict)  # why nothing was kept -> transcripts
     projects: dict[str, int] = field(default_factory=dict)  # -> sessions
     problems: list[str] = field(default_factory=list)
+    by_words: int = 0  # sessions whose vectors are still to be made
     seconds: float = 0.0
 
 

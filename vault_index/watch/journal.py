@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vault_index import api, config, files, native
+from vault_index import api, config, files, native, state
 from vault_index.embed import download
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files, start
@@ -87,6 +87,7 @@ class JournalWatch:
         self._done = 0
         self._settling = False
         self._tidy = True
+        self._making = threading.Thread()  # of vectors, by a server
         self._expired = -EXPIRE_SECONDS  # when sessions that are too old were looked for
 
     def start(self) -> None:
@@ -181,7 +182,7 @@ class JournalWatch:
                 start.start_capture(str(self.journal.folder))  # learns from them, or lets them go
             native.trim_memory()
         else:
-            self._tidy = self._reading.index.tidy(self.journal)
+            self._tidy = self._reading.index.tidy(self.journal) and not self._make_vectors()
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 self._expired = time.monotonic()
                 gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)
@@ -204,7 +205,27 @@ class JournalWatch:
             return False
         if self._reading.catch_up(journal, self._report):
             self._sizes = sizes
+            self._make_vectors()
         return bool(self._sizes)
+
+    def _make_vectors(self) -> bool:
+        """Have the vectors made that sessions lack, by a process, or by a server; whether some do."""
+        journal, index = self.journal, self._reading.index
+        lacks: bool = index.lacks_vectors(journal)
+        if lacks and journal.config.is_built_in:
+            start.start_capture(str(journal.folder))
+        elif lacks and not self._making.is_alive():  # a server may hang
+            self._making = threading.Thread(target=self._complete, daemon=True)
+            self._making.start()
+        return lacks
+
+    def _complete(self) -> None:
+        try:
+            self._reading.index.complete(self.journal)
+        except VaultError as error:
+            self._complain(error.message)
+        finally:
+            state.close()
 
     def _has_news(self, path: Path) -> bool:
         return self._sizes.get(path) != _size(path)

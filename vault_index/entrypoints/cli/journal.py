@@ -247,6 +247,9 @@ def import_command(since: str, project: str | None, dry_run: bool) -> options.An
     parts += [count(done.records, "record"), f"{done.bytes / 1e6:.1f} MB read"]
     ended = "; nothing was taken in" if dry_run else f" in {done.seconds:.1f} s"
     output.say(", ".join([*parts, *unchanged]) + ended)
+    if done.by_words:
+        which = count(done.by_words, "session")
+        context.note(f"note: words find {which} now; their vectors are made in the background")
 
 
 @options.command("status", "lessons journal status --json", of=command, paged=True)
