@@ -67,6 +67,10 @@ class EmbedderError(VaultError):
     """The embedder cannot embed: not running, not installed, or not what the index was built with."""
 
 
+class LaterError(EmbedderError):
+    """More vectors are missing than there is time for: they are made later."""
+
+
 class ModelError(EmbedderError):
     """The built-in model is missing, or a file of it has the wrong SHA-256 sum."""
 

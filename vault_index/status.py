@@ -39,6 +39,7 @@ class IndexState:
     line_floor: float | None = None
     by_words: bool = False
     waits_for: str = ""  # the name of the embedder
+    lacking: int = 0  # files whose vectors are still to be made
     error: str = ""
 
 
@@ -144,7 +145,8 @@ def _index(vault: Vault) -> IndexState:
         return IndexState(error=f"{error.message}; {error.hint}")
     whole = opened.store.index.rglob("*")
     unmeasured = floor.is_unmeasured(vault)
-    by_words = unmeasured or opened.embedder == manifest.NO_EMBEDDER
+    has_none = opened.embedder == manifest.NO_EMBEDDER
+    by_words = unmeasured or has_none or bool(opened.unmade)
     floors = floor.in_force(vault, text_only=by_words)
     return IndexState(
         embedder=opened.embedder,
@@ -155,4 +157,5 @@ def _index(vault: Vault) -> IndexState:
         line_floor=floors.line if floors else None,
         by_words=by_words,
         waits_for=opened.embedder if unmeasured else "",
+        lacking=opened.lacking,
     )

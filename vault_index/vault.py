@@ -74,6 +74,12 @@ class OpenIndex:
     documents: Reader
     known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
     withheld: int = 0  # lessons that hooks leave out
+    lacking: int = 0  # files whose rows wait for vectors
+
+    @property
+    def unmade(self) -> str:
+        """Return why words alone are searched, where so many vectors are still to be made."""
+        return manifest.unmade(self.lacking, self.files, "files")
 
 
 class Vault:
@@ -156,6 +162,7 @@ class Vault:
             documents=Reader(index, recorded.dimension, schema.DOCUMENTS),
             known_skills=recorded.skills,
             withheld=sum(entry.lessons for entry in entries if entry.withheld),
+            lacking=len(manifest.waiting(recorded)),
         )
         return self._opened
 

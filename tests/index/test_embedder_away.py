@@ -11,11 +11,12 @@ import pytest
 
 from tests.embed.ollama_server import OllamaServer
 from tests.support.commands import run
-from tests.support.files import lesson_text, write
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.journals import a_journal, keep, prompt
 from tests.support.watchers import soon, watched
 from vault_index.errors import EmbedderError
 from vault_index.index import reconcile
+from vault_index.journal import forget
 from vault_index.journal import index as journal_index
 from vault_index.journal.journal import Journal
 from vault_index.journal.journal import open_index as open_journal
@@ -59,8 +60,9 @@ def vault(make_vault: Callable[..., Vault], own_world: Path, server: OllamaServe
 def vectors(vault: Vault) -> Mapping[str, bool]:
     """Return whether each lesson has a vector."""
     store = vault.open_index().store
-    found = store.of_lessons([row["lesson_id"] for row in store.rows(["lesson_id"])])
-    return {id: bool(vector.any()) for id, vector in found.items()}
+    ids = [row["lesson_id"] for row in store.rows(["lesson_id"])]
+    found = store.of_lessons(ids)
+    return {id: id in found for id in ids}
 
 
 def current(vault: Vault) -> Path:
@@ -117,7 +119,7 @@ def test_a_change_of_a_lesson_that_lacks_vectors_keeps_what_it_has(
     assert reconcile.sync(vault).lacking == 2
     assert found(vault, "midnight") == ["brewery"]
     server.fault = ""
-    assert reconcile.at_once(vault, full=True).lacking == 0
+    assert reconcile.sync(vault).lacking == 0
     assert all(vectors(vault).values())
 
 
@@ -127,7 +129,7 @@ def test_an_unchanged_text_never_takes_over_a_vector_of_zeros(
     save_while_away(vault, server)
     (vault.lessons_dir / "brewery.md").rename(vault.lessons_dir / "beer.md")
     server.fault = ""
-    reconcile.at_once(vault, full=False)
+    reconcile.sync(vault)
     assert vectors(vault)["beer"]
 
 
@@ -135,7 +137,7 @@ def test_a_pass_that_only_adds_vectors_counts_as_a_write() -> None:
     assert Stats(unchanged=3, embedded=1).wrote  # so a watcher opens the tables again
 
 
-def test_a_broken_lesson_that_lacks_vectors_is_not_tried_until_it_is_corrected(
+def test_a_lesson_that_lacks_vectors_gets_them_while_it_is_broken(
     vault: Vault, server: OllamaServer
 ) -> None:
     server.fault = "broken"
@@ -143,12 +145,12 @@ def test_a_broken_lesson_that_lacks_vectors_is_not_tried_until_it_is_corrected(
     reconcile.sync(vault)
     server.fault = ""
     brewery.write_text(f"{NEW[:10]}\ttitle: [\n{NEW[10:]}")
-    reconcile.sync(vault)
-    server.inputs.clear()
     assert reconcile.sync(vault).lacking == 0
-    assert server.inputs == []
+    assert all(vectors(vault).values())
+    server.inputs.clear()
     brewery.write_text(NEW)
     reconcile.sync(vault)
+    assert server.inputs == []
     assert all(vectors(vault).values())
     assert len(vectors(vault)) == 3
 
@@ -248,3 +250,41 @@ def test_a_rebuild_that_would_lose_vectors_fails(vault: Vault, server: OllamaSer
     with pytest.raises(EmbedderError):
         reconcile.rebuild(vault)
     assert all(vectors(vault).values())
+
+
+def test_a_setting_of_one_command_gives_an_index_no_vectors(
+    make_vault: MakeVault, own_world: Path, server: OllamaServer
+) -> None:
+    """Nor does the next command take them away again."""
+    write(own_world / "config.toml", 'embedder = "none"\n')
+    vault = make_vault({"heap.md": lesson_text("Node heap", "Raise the heap of the build.")})
+    reconcile.sync(vault)
+    before = current(vault)
+    env = {"LESSONS_EMBEDDER": "ollama", "LESSONS_OLLAMA_HOST": f"127.0.0.1:{server.port}"}
+    for command in (("search", "raise the heap"), ("index",)):
+        ran = run("lessons", *command, cwd=vault.root, env=env)
+        assert "LESSONS_EMBEDDER asks for ollama/" in ran.err
+    assert current(vault) == before
+    write(own_world / "config.toml", 'embedder = "ollama"\n')
+    ran = run("lessons", "index", cwd=vault.root, env={"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
+    assert "built from scratch" in ran.out
+    assert manifest.load(current(vault)).embedder.startswith("ollama/")
+
+
+def test_forgetting_needs_no_embedder(vault: Vault, server: OllamaServer) -> None:
+    """What stays keeps its vectors, also where they cannot be made."""
+    at = "2026-11-20T14:01:00.000Z"
+    journal = a_journal(vault.config.home)
+    journal.config = vault.config
+    keep(journal, "1" * 8, prompt("1" * 8, 1, "keep the query of the redirect", at))
+    keep(journal, "2" * 8, prompt("2" * 8, 1, "retry the upload", at))
+    journal_index.sync(journal)
+    server.fault = "broken"
+    asked = len(server.inputs)
+    forget.forget(journal, session="2" * 8)
+    assert sessions(journal) == ["keep the query of the redirect"]
+    store = open_journal(journal).store
+    assert len(store.vectors(_hashes(store))) == 1
+    assert len(server.inputs) == asked
+    server.fault = ""
+    assert journal_index.sync(journal).lacking == 0

@@ -106,7 +106,7 @@ def test_what_is_due(state: ScheduleState, after: float, events: Events, due: Du
         (Task.QUICK_PASS, FAILED, Phase.CHANGED, ()),
         (Task.QUICK_PASS, BUSY, Phase.BLOCKED, ()),
         (Task.QUICK_PASS, TOO_MUCH, Phase.DELEGATED, (Task.BACKGROUND_INDEX,)),
-        (Task.FULL_PASS, replace(DONE, unmeasured=True), Phase.SETTLED, (Task.BACKGROUND_INDEX,)),
+        (Task.FULL_PASS, replace(DONE, wants_index=True), Phase.SETTLED, (Task.BACKGROUND_INDEX,)),
         (Task.FULL_PASS, DONE, Phase.SETTLED, ()),
         (Task.FULL_PASS, replace(DONE, owes=True), Phase.CHANGED, ()),
         (Task.FULL_PASS, FAILED, Phase.SETTLED, ()),

@@ -19,6 +19,7 @@ from vault_index.errors import EmbedderError, IndexStateError, ModelError, Write
 from vault_index.index import reconcile
 from vault_index.search import query
 from vault_index.search.hit import LESSONS
+from vault_index.watch import launch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,15 +75,21 @@ def bring_up_to_date(
     wait: bool = True,
     fetch: bool = True,
     read_all: bool = False,
+    completes: bool = True,
 ) -> Stats:
-    """Fetch the model if it is missing, and sync the index. Raises VaultError."""
+    """Fetch the model if it is missing, and sync the index. Raises VaultError.
+
+    Without `completes` many new passages are found by words alone when this returns.
+    """
     if fetch:
         fetch_model(vault.config, on_note)
     progress = partial(on_progress, "indexing lessons")
     if rebuild:
         stats = reconcile.rebuild(vault, wait=wait, progress=progress)
     else:
-        stats = reconcile.sync(vault, wait=wait, read_all=read_all, progress=progress)
+        how = {"wait": wait, "read_all": read_all, "completes": completes}
+        making = partial(on_progress, "making vectors")
+        stats = reconcile.sync(vault, **how, progress=progress, progress_of_vectors=making)
     if stats.no_vectors:
         on_note(f"warning: full text only: {stats.no_vectors}")
     if stats.shared:
@@ -95,14 +102,18 @@ def up_to_date_or_stale(
 ) -> Stats | None:
     """Bring the index up to date if that is soon done; None where it cannot be written.
 
-    Raises VaultError where there is no index that would do instead.
+    Vectors that take longer are made in the background. Raises VaultError where there is no index that
+    would do instead.
     """
     try:
-        stats = bring_up_to_date(vault, on_note, on_progress, wait=False, fetch=fetch)
+        how = {"wait": False, "fetch": fetch, "completes": False}
+        stats = bring_up_to_date(vault, on_note, on_progress, **how)
         patience = time.monotonic() + PATIENCE_SECONDS
         while stats.busy and (time.monotonic() < patience or not _has_index(vault)):
             time.sleep(0.1)
-            stats = bring_up_to_date(vault, on_note, on_progress, wait=False, fetch=fetch)
+            stats = bring_up_to_date(vault, on_note, on_progress, **how)
+        if stats.lacking and not stats.no_vectors:
+            launch.start_index(vault)
     except (WriteError, EmbedderError) as error:
         if not _has_index(vault):
             raise

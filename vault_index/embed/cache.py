@@ -7,6 +7,7 @@ A cache: whatever is wrong with it, it is as if it were empty.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vault_index.errors import WriteError
+from vault_index.errors import EmbedderError, LaterError, WriteError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,6 +29,10 @@ FILE = "vectors.sqlite3"
 MAX_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
 BUSY_SECONDS = 2.0
 
+_KEPT = """
+SELECT content, vector FROM vectors
+WHERE embedder = ? AND content IN (SELECT value FROM json_each(?))
+"""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS vectors (
     embedder TEXT NOT NULL, content TEXT NOT NULL, vector BLOB NOT NULL,
@@ -41,7 +46,8 @@ class VectorCache:
     """The vectors of one embedder. `home` is the user's folder.
 
     One that is not `trusted` is written and never read: for who asks for a rebuild. `shared` returns
-    vectors that others made, of contents by hash that are made in this way (`publish`).
+    vectors that others made, of contents by hash that are made in this way (`publish`). Where more than
+    `at_most` are missing none is made: that would take longer than the caller has.
     """
 
     home: Path
@@ -49,6 +55,7 @@ class VectorCache:
     dimension: int
     trusted: bool = field(default=True, kw_only=True)
     shared: Shared | None = field(default=None, kw_only=True)
+    at_most: int | None = field(default=None, kw_only=True)
     made: int = field(default=0, init=False)  # vectors, by `get_or_make`
 
     @property
@@ -61,12 +68,11 @@ class VectorCache:
 
         vectors: dict[str, np.ndarray] = {}
         if contents and self.trusted and self._file.exists():
-            query = "SELECT vector FROM vectors WHERE embedder = ? AND content = ?"
+            wanted = [self.embedder, json.dumps(sorted(contents))]
             with self._as_if_empty(), self._opened() as database:
-                for content in sorted(contents):
-                    for (blob,) in database.execute(query, [self.embedder, content]):
-                        if len(blob) == 4 * self.dimension:
-                            vectors[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+                for content, blob in database.execute(_KEPT, wanted):
+                    if len(blob) == 4 * self.dimension:
+                        vectors[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
         return vectors
 
     def get_or_make(
@@ -78,9 +84,12 @@ class VectorCache:
         """Return the vectors of all contents, by hash; those neither `known`, kept nor shared are made.
 
         New ones are kept. `make` returns float32[dimension] for each of a list; its errors pass through.
+        Raises LaterError for more than `at_most`.
         """
         vectors = self.known_of(contents, known)
         missing = {key: what for key, what in contents.items() if key not in vectors}
+        if self.at_most is not None and len(missing) > self.at_most:
+            raise LaterError(f"{len(missing)} vectors are still to be made")
         if missing and self.shared is not None:
             taken = self.shared(missing, make)  # not kept here: other vaults would believe them
             vectors |= taken
@@ -91,6 +100,20 @@ class VectorCache:
             self.made += len(new)
             vectors |= new
         return vectors
+
+    def get_or_known(
+        self, make: Callable[[list[T]], Iterable[np.ndarray]] | None, contents: Mapping[str, T]
+    ) -> tuple[dict[str, np.ndarray], EmbedderError | None]:
+        """Return the vectors of contents: all, or where they cannot be made those that are kept, and why.
+
+        There are none where nothing makes any.
+        """
+        if make is None:
+            return {}, None
+        try:
+            return self.get_or_make(make, contents), None
+        except EmbedderError as error:
+            return self.known_of(contents), error
 
     def known_of(
         self, contents: Mapping[str, T], known: Mapping[str, np.ndarray] = MappingProxyType({})

@@ -24,7 +24,7 @@ from vault_index.vault import Vault
 
 _TITLES = "titles"  # the recipe under which vectors of titles alone are kept
 _FRESH = "fresh"  # for a table that depends on nothing but the rows
-CATEGORIES = "categories"
+CATEGORIES, TEXT_INDEX = "categories", "text index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,15 @@ class Sources:
     lessons: Table
     manifest: Manifest
     use_cache: bool  # whether to believe the vectors that are kept for all of the user's vaults
+    at_most: int | None = None  # vectors that are made; where more are missing, none
 
     def cache(self, recipe: str, shared: Shared | None = None) -> VectorCache:
         """Return the vectors that are kept, of those that were embedded in one way."""
         name = f"{self.manifest.embedder} {recipe}"
         home, dimension = self.vault.config.home, self.manifest.dimension
-        return VectorCache(home, name, dimension, trusted=self.use_cache, shared=shared)
+        return VectorCache(
+            home, name, dimension, trusted=self.use_cache, shared=shared, at_most=self.at_most
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,15 @@ def _write_places(sources: Sources) -> None:
         rows.append(_row(CATEGORY, path, path.replace("/", " ").replace("-", " ")))
     last = table.rows(("id", "content_hash")) if table.exists() else []
     before, after = ({row["id"]: row["content_hash"] for row in each} for each in (last, rows))
-    if before == after:
+    if before == after and (not before or embedder is None or table.has_all_vectors()):
         return
-    if table.dimension and embedder is not None:
-        titles = {hash_of(row["title"]): row["title"] for row in rows}
-        vectors = sources.cache(_TITLES).get_or_make(embedder.embed_documents, titles)
-        rows = [{**row, "vector": vectors[hash_of(row["title"])]} for row in rows]
-    fill(table, rows)
+    titles = {hash_of(row["title"]): row["title"] for row in rows}
+    make = embedder.embed_documents if table.dimension and embedder is not None else None
+    vectors, error = sources.cache(_TITLES).get_or_known(make, titles)
+    if before != after or not error:
+        fill(table, rows, [vectors.get(hash_of(row["title"])) for row in rows])
+    if error:  # so that the next pass tries again
+        raise error
 
 
 def _documents(lessons: Sequence[dict[str, Any]]) -> list[DocumentRow]:
@@ -168,7 +173,7 @@ def _row(
 DERIVED = (
     Derived(CATEGORIES, _categories_are_stale, _classify),
     # have full text count words of old and new rows together
-    _of_rows("text index", lambda sources: sources.lessons.fold()),
+    _of_rows(TEXT_INDEX, lambda sources: sources.lessons.fold()),
     _of_rows("words", lambda sources: words.refresh(sources.lessons)),
     _of_rows("places", _write_places),
     Derived("skills", _skills_changed, _write_skills, is_quick=True),

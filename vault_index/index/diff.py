@@ -106,7 +106,6 @@ class Diff:
     head: str | None  # the commit now checked out, "" without one; None if git did not say
     has_new: bool  # whether the manifest never had a file as it was read
     git_error: str = ""  # why git did not answer
-    complete: bool = False  # whether files that lack vectors get them
 
     def __len__(self) -> int:
         return len(self.touched) + len(self.removed)
@@ -133,12 +132,10 @@ def scan(
     ask_git: bool,
     *,
     read_all: bool = False,
-    complete: bool = False,
 ) -> Diff:
     """Compare the disk with a manifest, by stat; with `read_all` by content, too.
 
-    A text that the user released since is to be read again, too, and with `complete` a file that lacks
-    vectors.
+    A text that the user released since is to be read again, too.
 
     With `ask_git=False` authors stay as the manifest has them; the next sync that asks fills in
     new files'.
@@ -151,7 +148,6 @@ def scan(
         if (entry := manifest.files.get(path)) is None
         or tuple(entry.stamp) != source.stamp
         or ownership.has(vault.config.home, entry.held)
-        or (complete and entry.lacks)
         or (read_all and _hash_now(vault, path) != entry.hash)
     )
     # a file below a folder that cannot be listed is not known to be gone
@@ -168,7 +164,7 @@ def scan(
         head = git.resolve(vault.root, "HEAD") if ask_git else None
     except GitError as error:
         git_error = _in_a_line(error)
-    return Diff(listed, touched, removed, skipped, head, has_new, git_error, complete)
+    return Diff(listed, touched, removed, skipped, head, has_new, git_error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +188,7 @@ def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> P
     """Read every file whose rows may have to change, by path."""
     sources = {path: diff.listed[path] for path in diff.touched}
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
-    first = _Reader(vault, manifest, authors.changed, None, complete=diff.complete)
+    first = _Reader(vault, manifest, authors.changed, None)
     looked = {path: first.read(source) for path, source in sources.items()}
     owners = _owners(manifest, {path: entry for path, (entry, _) in looked.items()}, diff.removed)
     for path, entry in manifest.files.items():
@@ -258,7 +254,6 @@ class _Reader:
     manifest: Manifest
     authors: Mapping[str, git.Provenance]
     withheld: Withhold | None  # None: nobody asks
-    complete: bool
 
     def read(
         self, source: SourceFile, *, even_if_same: bool = False
@@ -272,7 +267,6 @@ class _Reader:
             hashed = file.hash_of_file(data)
             is_same = before is not None and before.hash == hashed
             is_same = is_same and not ownership.has(self.vault.config.home, entry.held)
-            even_if_same = even_if_same or (self.complete and entry.lacks)
             if before and is_same and not even_if_same and of_entry(before) == of_entry(entry):
                 return entry, None
             entry = replace(entry, hash=hashed)

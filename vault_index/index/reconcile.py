@@ -11,35 +11,38 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from vault_index import features
 from vault_index.embed.cache import VectorCache
-from vault_index.errors import EmbedderError, IndexStateError
+from vault_index.errors import EmbedderError, IndexStateError, LaterError
 from vault_index.features import IndexTable
 from vault_index.hotpath.index_files import FOLDER
 from vault_index.index import diff, rows
-from vault_index.index.derived import DERIVED, Derived, Sources
+from vault_index.index.derived import CATEGORIES, DERIVED, TEXT_INDEX, Derived, Sources
 from vault_index.index.diff import Diff, PendingFiles
 from vault_index.lesson.parse import id_of
-from vault_index.store import injections, manifest, ownership
+from vault_index.store import completing, filters, injections, manifest, ownership
+from vault_index.store.completing import Completed
 from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem, ReadFile
 from vault_index.store.schema import LESSONS, RECIPE
 from vault_index.store.sync import (
     ASKED_FOR,
+    MANY,
     Away,
     Progress,
     Source,
     Stats,
     Work,
     Writer,
-    lacking,
     vectors_from,
 )
 from vault_index.vault import Vault
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from vault_index.embed import Embedder
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 _SHORTENED = "found by its first part alone, or by words: the model refuses its text"
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most
+FOLDED_ROWS = 200  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 FILES_AT_ONCE = 8  # changed files that are embedded while a prompt or a save waits: 0.1 to 0.2 s
 
 
@@ -56,20 +60,60 @@ def _silent(_done: int, _all: int) -> None:
 
 
 def sync(
-    vault: Vault, *, wait: bool = True, read_all: bool = False, progress: Progress = _silent
+    vault: Vault,
+    *,
+    wait: bool = True,
+    read_all: bool = False,
+    completes: bool = True,
+    progress: Progress = _silent,
+    progress_of_vectors: Progress = _silent,
 ) -> Stats:
     """Bring the index up to date with the files, however many differ, and return what was done.
 
     Without `wait`, if another process is writing, nothing is done. `read_all` compares the content of
-    every file, whatever its stat. Raises WriteError, EmbedderError, and IndexStateError for an index of
-    a newer version; `rebuild` and `at_once` do, too.
+    every file, whatever its stat. Many new passages are found by words first, and get their vectors after
+    that, unless the caller has somebody else that `completes` them. Raises WriteError, EmbedderError, and
+    IndexStateError for an index of a newer version; `rebuild` and `at_once` do, too.
     """
-    return LessonSource(vault, read_all=read_all, progress=progress).sync_or_by_words(wait=wait)
+    lessons = LessonSource(vault, read_all=read_all, progress=progress)
+    stats = lessons.sync_or_by_words(wait=wait)
+    if not completes or stats.busy or not stats.lacking:
+        return stats
+    return _with_completed(stats, complete(vault, progress_of_vectors))
 
 
 def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) -> Stats:
     """Build a new index beside the old one, without anything that is kept, and swap."""
     return LessonSource(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
+
+
+def complete(vault: Vault, progress: Progress = _silent) -> Completed:
+    """Make the vectors that rows lack, and what follows from them; where somebody does, nothing.
+
+    `progress` gets the vectors that are made, and those to make. Raises WriteError, IndexStateError.
+    """
+    lessons = LessonSource(vault)
+    done = completing.complete(lessons, progress)
+    if done.wrote and not done.lacking:
+        LessonSource(vault).sync_or_by_words()
+    taken, trouble = lessons.shared.finish() if lessons.shared is not None else (0, "")
+    return replace(done, taken=taken, shared=trouble, shortened=sorted(lessons.shortened))
+
+
+def _with_completed(stats: Stats, done: Completed) -> Stats:
+    """Return the result of a sync with that of the vectors, which were made after it."""
+    if done.unbuilt:  # the embedder came back this moment
+        return stats
+    shortened = [Problem(path, 0, _SHORTENED) for path in done.shortened]
+    return replace(
+        stats,
+        embedded=stats.embedded + done.made,
+        taken=stats.taken + done.taken,
+        shared=done.shared or stats.shared,
+        lacking=stats.lacking if done.busy else done.lacking,
+        no_vectors=done.why or stats.no_vectors,
+        problems=[*stats.problems, *shortened],
+    )
 
 
 def at_once(vault: Vault, *, full: bool) -> Stats:
@@ -110,8 +154,11 @@ class LessonSource(Source[Diff, Stats]):
     progress: Progress = _silent  # gets the files written, and those to write
     shortened: set[str] = field(default_factory=set)
 
+    shared: Any = None  # the vectors of a team, if it shares some
+
     columns = LESSONS
     schema = manifest.SCHEMA
+    folder = f"{FOLDER}/"
 
     def __post_init__(self) -> None:
         super().__init__(self.vault)
@@ -119,8 +166,13 @@ class LessonSource(Source[Diff, Stats]):
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Diff:
         """Return how the files differ from a manifest; for a rebuild git is asked about all."""
         full, read_all = self.full or rebuild, self.read_all and not rebuild
-        complete = full and self.awaits_vectors(known)
-        return diff.scan(self.vault, known, full, read_all=read_all, complete=complete)
+        return diff.scan(self.vault, known, full, read_all=read_all)
+
+    def refuse_silent_embedder(self) -> None:
+        """Raise EmbedderError where the embedder does not answer; a server is not asked in a hurry."""
+        if self.is_hurried and not self.vault.config.is_built_in:
+            raise LaterError("the embedder is asked in the background")
+        super().refuse_silent_embedder()
 
     def with_embedder(self, embedder: Away | None) -> LessonSource:
         """Return the same with another embedder; the vault of the caller keeps its own."""
@@ -144,7 +196,7 @@ class LessonSource(Source[Diff, Stats]):
             owes=owes,
             problems=problems,
             no_authors=work.changes.git_error,
-            lacking=lacking(work.manifest),
+            lacking=len(manifest.waiting(work.manifest)),
         )
 
     def update(self, work: Work[Diff]) -> Stats:
@@ -156,12 +208,10 @@ class LessonSource(Source[Diff, Stats]):
         read = diff.read(vault, before, changes, authors)
         injections.rename(vault.config.home, vault.root, _renamed(before, changes, read))
         lessons = Table(work.index, before.dimension)
-        sources = Sources(vault, lessons, before, use_cache=work.reason != ASKED_FOR)
-        wants_shared = vault.config[IndexTable].shared and not self.is_hurried and sources.use_cache
-        shared = None
-        if wants_shared and vault.embedder and not isinstance(vault.embedder, Away):
-            offered = (feature.vectors(vault, work.index) for feature in features.FEATURES)
-            shared = next(filter(None, offered), None)
+        use_cache = work.reason != ASKED_FOR
+        at_most = self._at_most if use_cache else None
+        sources = Sources(vault, lessons, before, use_cache=use_cache, at_most=at_most)
+        shared = self._shared(work.index) if use_cache and not self.is_hurried else None
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         after = replace(after, head=authors.head)
@@ -176,7 +226,7 @@ class LessonSource(Source[Diff, Stats]):
         manifest.save(work.index, after, even_if_same=False)
         problems = [*diff.problems(after, changes.skipped), *shortened]
         owes = self._owes(after)
-        return replace(stats, owes=owes, lacking=lacking(after), problems=problems)
+        return replace(stats, owes=owes, lacking=len(manifest.waiting(after)), problems=problems)
 
     def _write(
         self, sources: Sources, cache: VectorCache, read: PendingFiles, removed: Collection[str]
@@ -184,11 +234,11 @@ class LessonSource(Source[Diff, Stats]):
         before, embedder = sources.manifest, self.vault.embedder
         if read.changed or removed:  # until all are in, git is to be asked about all
             before = replace(before, head="", derived={})
-        vectors = vectors_from(cache, embedder, self._embed)
+        vectors = vectors_from(cache, embedder, self.make)
         at_once = max(
             BATCH_PASSAGES, len(read.changed) // BATCHES
         )  # each writes all of the manifest
-        writer = Writer(sources.lessons, vectors, at_once, f"{FOLDER}/")
+        writer = Writer(sources.lessons, vectors, at_once, self.folder)
         count, written = len(read.entries), 0
 
         def tell(batch: Sequence[ReadFile], differing: int) -> None:
@@ -199,12 +249,54 @@ class LessonSource(Source[Diff, Stats]):
 
         return writer.write(before, read, read.changed, removed, tell)
 
-    def _embed(self, embedder: Embedder, some: Sequence[LessonRow]) -> list[np.ndarray]:
+    @property
+    def _at_most(self) -> int:
+        """How many vectors are made while rows are written: none by a server, for who cannot wait."""
+        return 0 if self.is_hurried and not self.vault.config.is_built_in else MANY
+
+    def _shared(self, index: Path) -> Any:
+        """Return the vectors that a team shares, which are asked only where there is an embedder."""
+        embedder = self.vault.embedder
+        if (
+            not self.vault.config[IndexTable].shared
+            or embedder is None
+            or isinstance(embedder, Away)
+        ):
+            return None
+        offered = (feature.vectors(self.vault, index) for feature in features.FEATURES)
+        return next(filter(None, offered), None)
+
+    def make(self, embedder: Embedder, some: Sequence[LessonRow]) -> list[np.ndarray]:
         """Embed rows, and note the files of which the model took only the first part of a text."""
         vectors = rows.embed(embedder, some)
         if cut := getattr(embedder, "shortened", None):
             self.shortened |= {row["path"] for row in some if rows.embedded_text(row) in cut}
         return vectors
+
+    def cache_of(self, index: Path, known: Manifest) -> VectorCache:
+        """Return the vectors that are kept, and those that a team shares."""
+        self.shared = self._shared(index)
+        lessons = Table(index, known.dimension)
+        return Sources(self.vault, lessons, known, use_cache=True).cache(RECIPE, self.shared)
+
+    def contents_of(
+        self, table: Table, known: Manifest, paths: Sequence[str]
+    ) -> dict[str, LessonRow]:
+        """Return the rows of files as far as they are embedded."""
+        del known
+        named = [self.folder + path for path in paths]
+        every = (table.rows(rows.EMBEDDED, where) for where in filters.some_of("path", named))
+        return {row["content_hash"]: cast("LessonRow", row) for some in every for row in some}
+
+    def finish(self, table: Table, after: Manifest, written: int) -> None:
+        """Save the manifest, and have what follows from vectors made again by the next full pass."""
+        stale = {CATEGORIES}
+        if written >= FOLDED_ROWS:
+            table.fold()
+        elif written:
+            stale.add(TEXT_INDEX)
+        derived = {name: after.derived[name] for name in after.derived.keys() - stale}
+        manifest.save(table.index, replace(after, derived=derived))
 
     def _due(self, work: Work[Diff]) -> list[Derived]:
         is_full = self.full or bool(work.reason)

@@ -198,6 +198,10 @@ def _titles(row: LessonRow) -> list[str]:
     return list(dict.fromkeys(filter(None, [row["document"], row["title"]])))
 
 
+# the columns of which a row's vector is made, and where it is
+EMBEDDED = ("path", "content_hash", "title", "document", "text", "taught")
+
+
 def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
     """Return the vectors of rows: of passages as `embed_titled` makes them, of prompts as queries."""
     texts = [row for row in rows if not row["taught"]]

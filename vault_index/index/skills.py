@@ -8,7 +8,7 @@ Prompts that it is not for have rows, too. There are few, so any change writes t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -85,12 +85,23 @@ def refresh(
     if digest == manifest.skills_hash or not (skills or table.exists()):
         return after, None
     made = [row for row, _ in skills]
-    if table.dimension and vault.embedder is not None:
-        titled = {row["content_hash"]: content for row, content in skills}
-        vectors = cache.get_or_make(partial(rows.embed_titled, vault.embedder), titled)
-        made = [{**row, "vector": vectors[row["content_hash"]]} for row in made]
-    fill(table, made)
+    embedder = vault.embedder if table.dimension else None
+    make = None if embedder is None else partial(rows.embed_titled, embedder)
+    titled = {row["content_hash"]: content for row, content in skills}
+    vectors, error = cache.get_or_known(make, titled)
+    if error is None or not _has(table, made):
+        fill(table, made, [vectors.get(row["content_hash"]) for row in made])
+    if error:  # the next pass tries again
+        after = replace(after, skills_hash="")
     return after, len(there)
+
+
+def _has(table: Table, made: Sequence[SkillRow]) -> bool:
+    """Whether a table has these skills, with vectors or without."""
+    there = table.rows(("id", "file_hash")) if table.exists() else []
+    return sorted((row["id"], row["file_hash"]) for row in there) == sorted(
+        (row["id"], row["file_hash"]) for row in made
+    )
 
 
 def visible(vault: Vault, project: Path | None) -> set[str]:

@@ -8,35 +8,42 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vault_index import state
 from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, WriteError
 from vault_index.files import make_folder
+from vault_index.hotpath import start
 from vault_index.journal import archive
 from vault_index.journal.journal import SCHEMA, Journal, OpenJournal, load_manifest
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
 from vault_index.lesson.file import hash_of
 from vault_index.lesson.parse import parse_time
-from vault_index.store import filters, manifest, ownership
+from vault_index.store import completing, filters, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.manifest import FileEntry, Manifest, ReadFile
 from vault_index.store.reader import Reader
 from vault_index.store.schema import JOURNAL, JournalRow
 from vault_index.store.sync import (
     ASKED_FOR,
+    MANY,
     Away,
     Progress,
     Source,
     Stats,
     Work,
     Writer,
-    lacking,
     vectors_from,
 )
 from vault_index.text.words import split_unspaced
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vault_index.embed import Embedder
 
 # A session as rows of the journal's table: a row for each text that is embedded by itself.
 #
@@ -137,8 +144,8 @@ def _parts(text: str, size: int) -> Iterator[str]:
             yield paragraph
             continue
         for line in paragraph.splitlines(keepends=True):
-            for start in range(0, len(line), size):
-                yield line[start : start + size]
+            for at in range(0, len(line), size):
+                yield line[at : at + size]
 
 
 def _turn(record: Record) -> int:
@@ -162,6 +169,7 @@ MAX_VERSIONS = (
     200  # of a larger table, where no watcher is there to tidy it: a turn makes one or two
 )
 _FORGOTTEN = "something was forgotten"
+_NOT_ASKED = EmbedderError("the embedder is not asked where something is forgotten")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +196,55 @@ def sync(
     *,
     rebuild: bool = False,
     wait: bool = True,
+    completes: bool = True,
     progress: Progress = lambda _done, _all: None,
 ) -> JournalStats:
     """Bring the index up to date with the sessions, and return what was done.
 
     `rebuild` builds a new index beside the old one, embeds all of it, and swaps. Without `wait`, if
-    another process is writing, nothing is done. Raises WriteError, EmbedderError, and
-    IndexStateError for an index of a newer version.
+    another process is writing, nothing is done. Many new texts are found by words first, and get their
+    vectors after that, unless the caller has somebody else that `completes` them. Raises WriteError,
+    EmbedderError, and IndexStateError for an index of a newer version.
     """
     if not journal.folder.is_dir() and archive.is_empty(journal):
         return JournalStats()
     make_folder(journal.folder)
-    return Sessions(journal, progress).sync_or_by_words(rebuild=rebuild, wait=wait)
+    source = Sessions(journal, progress)
+    source.waits = completes
+    stats = source.sync_or_by_words(rebuild=rebuild, wait=wait)
+    if not completes or stats.busy or not stats.lacking:
+        return stats
+    done = complete(journal)
+    return replace(
+        stats,
+        embedded=stats.embedded + done.made,
+        lacking=stats.lacking if done.busy else done.lacking,
+        no_vectors=done.why or stats.no_vectors,
+    )
+
+
+def complete(journal: Journal) -> completing.Completed:
+    """Make the vectors that sessions lack; where another process does, nothing.
+
+    Raises WriteError, IndexStateError.
+    """
+    return completing.complete(Sessions(journal), lambda _done, _all: None)
+
+
+def complete_later(journal: Journal, stats: JournalStats) -> int:
+    """Have a process of its own make the vectors that sessions lack; return how many sessions do.
+
+    None is started where the embedder has just failed. Raises OSError.
+    """
+    if stats.lacking and not stats.no_vectors:
+        start.start_capture(str(journal.folder))
+    return stats.lacking
+
+
+def lacks_vectors(journal: Journal) -> bool:
+    """Whether sessions wait for vectors. Raises IndexStateError, ForeignIndexError."""
+    index = manifest.current(journal.index_dir)
+    return index is not None and bool(manifest.waiting(load_manifest(journal, index)))
 
 
 def remove(journal: Journal, sessions: Collection[str]) -> None:
@@ -219,9 +264,11 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
                 known = load_manifest(journal, index)
                 table = Table(index, known.dimension, JOURNAL)
                 gone = table.rows(["content_hash"], filters.any_of("session", sessions))
+                table_of = known.embedder != manifest.NO_EMBEDDER
+                away = Away(known.embedder, known.dimension, _NOT_ASKED) if table_of else None
+                source = source.with_embedder(away)  # all vectors that stay are in the table
                 source.cache().remove({row["content_hash"] for row in gone})
-                if known.embedder == source.embedder:
-                    source.vectors_in = table
+                source.vectors_in = table if table_of else None
             except IndexStateError:
                 pass
         try:
@@ -258,7 +305,8 @@ def _reopen(journal: Journal, index: Path, known: Manifest) -> None:
     manifest.touch(index)
     if table is not None:
         version = manifest.version(index)
-        journal.opened = OpenJournal(table, known.embedder, len(known.files), version)
+        lacking = len(manifest.waiting(known))
+        journal.opened = OpenJournal(table, known.embedder, len(known.files), version, lacking)
 
 
 class Sessions(Source[SessionDiff, JournalStats]):
@@ -273,12 +321,42 @@ class Sessions(Source[SessionDiff, JournalStats]):
         super().__init__(journal)
         self.journal = journal
         self.progress = progress
+        self.waits = True  # whether the caller waits for a server
         self.vectors_in: Table | None = None  # an index before this one, whose vectors still hold
 
-    def cache(self, *, trusted: bool = True) -> VectorCache:
+    @property
+    def _at_most(self) -> int:
+        """How many vectors are made while rows are written: none by a server that others wait for."""
+        return MANY if self.waits or self.journal.config.is_built_in else 0
+
+    def cache(self, *, trusted: bool = True, at_most: int | None = None) -> VectorCache:
         dimension = self.journal.embedder.dimension if self.journal.embedder else 0
-        name = f"{self.embedder} {RECIPE}"
-        return VectorCache(self.journal.config.home, name, dimension, trusted=trusted)
+        home, name = self.journal.config.home, f"{self.embedder} {RECIPE}"
+        return VectorCache(home, name, dimension, trusted=trusted, at_most=at_most)
+
+    def cache_of(self, index: Path, known: Manifest) -> VectorCache:
+        """Return the vectors that are kept."""
+        del index, known
+        return self.cache()
+
+    def make(self, embedder: Embedder, contents: list[str]) -> Iterable[np.ndarray]:
+        """Embed texts."""
+        return embedder.embed_documents(contents)
+
+    def contents_of(self, table: Table, known: Manifest, paths: Sequence[str]) -> dict[str, str]:
+        """Return the texts of sessions that are embedded."""
+        del table
+        read = _read(self.journal, known, paths)
+        return {key: text for session in read for key, text in session.contents.items()}
+
+    def finish(self, table: Table, after: Manifest, written: int) -> None:
+        """Save the manifest, and take the rows into the text index as after a sync."""
+        manifest.save(table.index, after)  # readers see it from now on
+        # a small table takes in new rows at once; in a large one that takes a second or two
+        is_due = written >= FOLDED_ROWS or table.count_versions() > MAX_VERSIONS
+        if is_due or (written and table.count() <= SMALL_ROWS):
+            table.fold()
+            _reopen(self.journal, table.index, after)
 
     def load(self, index: Path) -> Manifest:
         return load_manifest(self.journal, index)
@@ -286,15 +364,12 @@ class Sessions(Source[SessionDiff, JournalStats]):
     def compare(self, known: Manifest, *, rebuild: bool = False) -> SessionDiff:
         """Return how the sessions differ from a manifest, by when they were written."""
         del rebuild
-        complete = self.awaits_vectors(known)
         with state.reading(self.journal.home) as db:
             there: dict[str, int] = dict(db.execute("SELECT short, written FROM session"))
         other = {
             short: written
             for short, written in there.items()
-            if (entry := known.files.get(short)) is None
-            or entry.stamp != [written]
-            or (complete and entry.lacks)
+            if (entry := known.files.get(short)) is None or entry.stamp != [written]
         }
         removed = sorted(known.files.keys() - there.keys())
         return SessionDiff(other, removed, len(there) - len(other))
@@ -304,7 +379,7 @@ class Sessions(Source[SessionDiff, JournalStats]):
         journal = Journal(self.journal.config)
         journal.embedder = embedder
         other = Sessions(journal, self.progress)
-        other.vectors_in = self.vectors_in
+        other.vectors_in, other.waits = self.vectors_in, self.waits
         return other
 
     def is_current(self, work: Work[SessionDiff]) -> bool:
@@ -313,13 +388,16 @@ class Sessions(Source[SessionDiff, JournalStats]):
     def nothing(self, work: Work[SessionDiff] | None) -> JournalStats:
         if work is None:
             return JournalStats()
-        return JournalStats(unchanged=work.changes.unchanged, lacking=lacking(work.manifest))
+        return JournalStats(
+            unchanged=work.changes.unchanged, lacking=len(manifest.waiting(work.manifest))
+        )
 
     def update(self, work: Work[SessionDiff]) -> JournalStats:
         """Write the rows of sessions that differ, a commit a batch; the caller holds the lock."""
         table = Table(work.index, work.manifest.dimension, JOURNAL)
-        cache, embedder = self.cache(trusted=work.reason != ASKED_FOR), self.journal.embedder
-        vectors = vectors_from(cache, embedder, lambda own, texts: own.embed_documents(texts))
+        trusted, embedder = work.reason != ASKED_FOR, self.journal.embedder
+        cache = self.cache(trusted=trusted, at_most=self._at_most if trusted else None)
+        vectors = vectors_from(cache, embedder, self.make)
         size = BATCH_ROWS if embedder else WORDS_ROWS
         writer = Writer(table, vectors, size, vectors_in=self.vectors_in)
         known, due = work.manifest.files, work.changes.written
@@ -336,19 +414,14 @@ class Sessions(Source[SessionDiff, JournalStats]):
 
         read = _read(self.journal, work.manifest, due)
         after = writer.write(work.manifest, read, due, work.changes.removed, tell)
-        manifest.save(work.index, after)  # readers see it from now on
-        # a small table takes in new rows at once; in a large one that takes a second or two
-        is_due = written >= FOLDED_ROWS or table.count_versions() > MAX_VERSIONS
-        if is_due or (written and table.count() <= SMALL_ROWS):
-            table.fold()
-            _reopen(self.journal, work.index, after)
+        self.finish(table, after, written)
         return JournalStats(
             added=done["added"],
             changed=done["changed"],
             removed=len(work.changes.removed),
             unchanged=work.changes.unchanged + done["same"],
             embedded=cache.made,
-            lacking=lacking(after),
+            lacking=len(manifest.waiting(after)),
             rows=written,
         )
 

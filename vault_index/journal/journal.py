@@ -87,6 +87,12 @@ class OpenJournal:
     embedder: str
     sessions: int
     version: files.Stamp  # of the manifest
+    lacking: int = 0  # sessions whose rows wait for vectors
+
+    @property
+    def unmade(self) -> str:
+        """Return why words alone are searched, where so many vectors are still to be made."""
+        return manifest.unmade(self.lacking, self.sessions, "sessions")
 
 
 def open_index(journal: Journal) -> OpenJournal:
@@ -108,7 +114,8 @@ def open_index(journal: Journal) -> OpenJournal:
                 "the journal's index is of an older version", "run `lessons journal import`"
             )
         table = Reader(index, recorded.dimension, JOURNAL)
-        last = OpenJournal(table, recorded.embedder, len(recorded.files), version)
+        lacking = len(manifest.waiting(recorded))
+        last = OpenJournal(table, recorded.embedder, len(recorded.files), version, lacking)
         journal.opened = last
     return last
 

@@ -153,7 +153,8 @@ def _newest_like(vault: Vault, store: Reader, hit: Hit) -> Hit:
         return hit
     vectors = store.of_lessons([hit.lesson_id, *named])
     here = vectors.get(hit.lesson_id)
-    same = [id for id in named if here is None or vectors[id] @ here >= DUPLICATE_COSINE]
+    known = vectors if here is not None else {}
+    same = [id for id in named if id not in known or known[id] @ here >= DUPLICATE_COSINE]
     if not same:
         return hit
     return min([hit, *_in_place_of(vault, hit, same)], key=lambda each: _order(vault, each))

@@ -378,6 +378,8 @@ def embedder_for(
     """Return the embedder that an index was built with; None, with the reason, where it is not here."""
     if opened.embedder == NO_EMBEDDER:
         return None, _NO_VECTORS
+    if opened.unmade:
+        return None, opened.unmade
     try:
         embedder = vault.embedder
     except EmbedderError as error:

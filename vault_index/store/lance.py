@@ -12,7 +12,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -525,6 +525,37 @@ class Table(LanceTable):
 
         table = pa.Table.from_pylist(list(rows), schema=self.schema.arrow(self.dimension))
         self.merge_arrow(table, delete=delete, update=update)
+
+    def has_all_vectors(self) -> bool:
+        """Whether each row has its vector, in a table that has some."""
+        rows = self.scan([VECTOR]) if self.dimension else None
+        return rows is None or bool(matrix(rows, self.dimension).any(axis=1).all())
+
+    def add_vectors(
+        self, wheres: Iterable[str], vectors: Mapping[str, np.ndarray]
+    ) -> tuple[set[str], int]:
+        """Give rows that filters name, and that have no vector, theirs by content hash, in one commit.
+
+        Return the paths of rows that still have none, and how many rows were written.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        left: set[str] = set()
+        pieces = []
+        for rows in (self.scan(None, where) for where in wheres):
+            found, at = matrix(rows, self.dimension), rows.schema.get_field_index(VECTOR)
+            none = np.flatnonzero(~found.any(axis=1)).tolist()
+            keys, paths = rows["content_hash"].to_pylist(), rows["path"].to_pylist()
+            new = [row for row in none if keys[row] in vectors]
+            left.update(paths[row] for row in none if keys[row] not in vectors)
+            if new:
+                flat = pa.array(np.concatenate([vectors[keys[row]] for row in new]), pa.float32())
+                column = pa.FixedSizeListArray.from_arrays(flat, self.dimension)
+                pieces.append(rows.take(new).set_column(at, rows.schema.field(at), column))
+        if pieces:
+            self.merge_arrow(pa.concat_tables(pieces), delete=False)
+        return left, sum(map(len, pieces))
 
     def fold(self, keep: timedelta | None = None) -> None:
         """Fold new rows into the indexes and, now and then, drop old versions.

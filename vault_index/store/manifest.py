@@ -35,6 +35,9 @@ SCHEMA = 15  # raise it when rows, what is embedded or the rules of `check` chan
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
 
 NO_EMBEDDER = "none"
+# Where more of the files lack vectors, words alone are searched: what has none scores by its words only,
+# so the others would come before it.
+MAY_LACK = 0.1
 
 BUILDING = "building"  # the folder of an index that is not whole yet
 _OVERTAKEN = "?"  # as the hash of a file that a killed writer may have written
@@ -95,6 +98,7 @@ class Manifest:
     schema: int
     embedder: str  # a name such as "minilm-l6-v2-int8"; "none" for full text only
     dimension: int
+    setting: str = ""  # of the embedder, when it was built: the embedder may have been away
     head: str = ""  # the commit whose authors and dates the rows have; "": ask git about all files
     derived: Mapping[str, str] = field(default_factory=dict)  # the fresh ones: see `index.derived`
     skills: Mapping[str, list[int]] = field(default_factory=dict)  # SKILL.md -> its stamp
@@ -158,6 +162,19 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
         ) from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise IndexStateError("the index's manifest is damaged", _REBUILD) from None
+
+
+def waiting(manifest: Manifest) -> list[str]:
+    """List the files that wait for vectors, by path."""
+    every = manifest.files.items()
+    return [path for path, entry in every if entry.lacks and entry.hash not in UNKNOWN]
+
+
+def unmade(lacking: int, every: int, what: str) -> str:
+    """Return why words alone are searched while so many files or sessions lack vectors, "" for few."""
+    if lacking <= MAY_LACK * every:
+        return ""
+    return f"the vectors of {lacking:,} of {every:,} {what} are still to be made"
 
 
 def version(index: Path) -> files.Stamp:

@@ -254,14 +254,14 @@ _FILE = "lock"
 
 
 @contextmanager
-def held(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock of a `.vault_index`, which is made if it is missing.
+def held(folder: Path, *, wait: bool, name: str = _FILE) -> Iterator[bool]:
+    """Hold the lock of a `.vault_index`, which is made if it is missing, or another one by its `name`.
 
     Without `wait` it yields False if another process has it. Raises ForeignIndexError, WriteError.
     """
     with files.writing(folder):
         claim(folder)
-        descriptor = open_file(folder / _FILE, os.O_RDWR | os.O_CREAT)
+        descriptor = open_file(folder / name, os.O_RDWR | os.O_CREAT)
     with files.hold(descriptor, wait=wait) as is_free:
         yield is_free
 

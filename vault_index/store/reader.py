@@ -250,14 +250,17 @@ class Reader(Table):
         return self.take([kept.wholes[id] for id in lesson_ids if id in kept.wholes])
 
     def of_lessons(self, lesson_ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the vectors of whole lessons by their ids, float32[dimension]; none without vectors."""
+        """Return the vectors of whole lessons by their ids, float32[dimension], where they have one."""
         if not (self.dimension and lesson_ids):
             return {}
         kept = self._kept
         if kept is not None and kept.vectors is not None:
-            return {id: kept.vectors[kept.wholes[id]] for id in lesson_ids if id in kept.wholes}
-        rows = self.scan(["lesson_id", VECTOR], wholes_of(lesson_ids))
-        return dict(zip(rows["lesson_id"].to_pylist(), matrix(rows, self.dimension), strict=True))
+            every = {id: kept.vectors[kept.wholes[id]] for id in lesson_ids if id in kept.wholes}
+        else:
+            rows = self.scan(["lesson_id", VECTOR], wholes_of(lesson_ids))
+            pairs = zip(rows["lesson_id"].to_pylist(), matrix(rows, self.dimension), strict=True)
+            every = dict(pairs)
+        return {id: vector for id, vector in every.items() if vector.any()}
 
     def mask(self, where: str | None) -> np.ndarray | None:
         """Return which rows a filter names, bool[n]; None for no filter. Asking LanceDB takes longer."""

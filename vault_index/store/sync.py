@@ -27,6 +27,9 @@ A rebuild takes the same steps in the folder `building`, which nobody reads, and
 resumes it. After its rename and before `current` names it, it is an index that nobody reads: the
 next rebuild removes it. Readers stay at the version of the tables that they opened until the manifest
 is another one.
+
+More than `MANY` vectors are not waited for: the rows are written without, and are found by their words
+until `completing` has made them.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from vault_index import files
-from vault_index.errors import EmbedderError, IndexStateError
+from vault_index.errors import EmbedderError, IndexStateError, LaterError
 from vault_index.store import filters, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 
 ASKED_FOR = "asked for"  # the reason of a rebuild: nothing that is kept is believed
 DAMAGED = "the index was damaged"
+MANY = 128  # vectors: so many are made in two seconds, while rows are written; more of them later
 # where a setting comes from that holds for one command
 FOR_ONE_COMMAND = ("LESSONS_EMBEDDER", "LESSONS_OLLAMA_MODEL", "flags")
 
@@ -151,6 +155,10 @@ class Owner(Protocol):
 class Cache(Protocol):
     """Vectors that are kept by the content they are of."""
 
+    @property
+    def made(self) -> int:
+        """How many vectors were made."""
+
     def known_of(
         self, contents: Mapping[str, Any], known: Mapping[str, np.ndarray]
     ) -> Mapping[str, np.ndarray]:
@@ -171,23 +179,24 @@ E = TypeVar("E", bound=Embedding)
 def vectors_from(cache: Cache, embedder: E | None, make: Callable[[E, Any], Any]) -> Vectors | None:
     """Return the function that gives rows their vectors; None without an embedder.
 
-    The embedder makes those that are not kept; one that is away makes none.
+    The embedder makes those that are not kept; one that is away, and more than a cache's `at_most`, makes
+    none.
     """
     if embedder is None:
         return None
     if isinstance(embedder, Away):
         return cache.known_of
-    return partial(cache.get_or_make, partial(make, embedder))
+    own = partial(make, embedder)
 
+    def vectors(
+        contents: Mapping[str, Any], known: Mapping[str, np.ndarray]
+    ) -> Mapping[str, np.ndarray]:
+        try:
+            return cache.get_or_make(own, contents, known)
+        except LaterError:
+            return cache.known_of(contents, known)
 
-def lacking(known: Manifest) -> int:
-    """Count the files that wait for vectors; a broken one waits for its author."""
-    return sum(
-        entry.lacks
-        and entry.hash not in manifest.UNKNOWN
-        and not (entry.problem and entry.owns_id)  # a file whose id is taken has rows
-        for entry in known.files.values()
-    )
+    return vectors
 
 
 T = TypeVar("T")
@@ -215,6 +224,7 @@ class Source(ABC, Generic[Changes, Result]):
     schema: int
     to_change = "run `lessons index --rebuild` to change the index"  # to another embedder
     starts_by_words = True  # whether a first index is made without an embedder that fails
+    folder = ""  # in front of a file's path in its rows
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -227,6 +237,22 @@ class Source(ABC, Generic[Changes, Result]):
     @abstractmethod
     def with_embedder(self, embedder: Away | None) -> Source[Changes, Result]:
         """Return the same source with another embedder."""
+
+    @abstractmethod
+    def cache_of(self, index: Path, known: Manifest) -> Cache:
+        """Return the vectors that are kept, to be completed however many are missing."""
+
+    @abstractmethod
+    def make(self, embedder: Any, contents: list[Any]) -> Iterable[np.ndarray]:
+        """Embed contents: a unit vector float32[dimension] for each. Raises EmbedderError."""
+
+    @abstractmethod
+    def contents_of(self, table: Table, known: Manifest, paths: Sequence[str]) -> dict[str, Any]:
+        """Return what is embedded of files, by content hash, in the order of the files."""
+
+    @abstractmethod
+    def finish(self, table: Table, after: Manifest, written: int) -> None:
+        """Save the manifest after so many rows got their vectors; the caller holds the lock."""
 
     @abstractmethod
     def is_current(self, work: Work[Changes]) -> bool:
@@ -259,6 +285,8 @@ class Source(ABC, Generic[Changes, Result]):
                     raise
                 away = Away(known.embedder, known.dimension, error)
             stats = self.with_embedder(away).sync(**how)
+            if isinstance(error, LaterError):
+                return replace(stats, lacking=len(known.files) if known else 0)
             return replace(stats, no_vectors=f"{error.message}; {error.hint}".rstrip("; "))
 
     def sync(
@@ -339,16 +367,28 @@ class Source(ABC, Generic[Changes, Result]):
         if recorded.schema != self.schema:
             return f"the index had schema {recorded.schema}, now it is {self.schema}", None
         now = self.embedder
-        if recorded.embedder not in (now, manifest.NO_EMBEDDER):
-            self._refuse_for_one_command(recorded.embedder, now)
         if recorded.embedder != now:
+            self._refuse_for_one_command(recorded, now)
+            if recorded.embedder == manifest.NO_EMBEDDER:
+                self.refuse_silent_embedder()
             return f"the index was built with {recorded.embedder}, now it is {now}", None
         is_whole = self.table(index, recorded.dimension).exists()
         return ("", recorded) if is_whole else (DAMAGED, None)
 
-    def _refuse_for_one_command(self, recorded: str, now: str) -> None:
-        """Raise EmbedderError where the setting of one command asks for another embedder."""
-        origins = self.owner.config.origins
+    def refuse_silent_embedder(self) -> None:
+        """Raise EmbedderError where the embedder does not answer: words go on serving till it does."""
+        if self.owner.embedder is not None:
+            _ = self.owner.embedder.dimension
+
+    def _refuse_for_one_command(self, known: Manifest, now: str) -> None:
+        """Raise EmbedderError where the setting of one command asks for another embedder.
+
+        An index without vectors may wait for the embedder that its setting named.
+        """
+        config, recorded = self.owner.config, known.embedder
+        if recorded == manifest.NO_EMBEDDER and known.setting in ("", config.embedder):
+            return
+        origins = config.origins
         is_model = all(name.startswith("ollama/") for name in (recorded, now))
         names = ("embedder", "ollama_model") if is_model else ("embedder",)
         variables = [origins.get(name, "") for name in names]
@@ -356,14 +396,6 @@ class Source(ABC, Generic[Changes, Result]):
         if variable:
             message = f"the index was built with {recorded}, {variable} asks for {now}"
             raise EmbedderError(message, self.to_change)
-
-    def awaits_vectors(self, known: Manifest) -> bool:
-        """Whether files lack vectors, and the embedder answers now. Raises EmbedderError if not."""
-        embedder = self.owner.embedder
-        if embedder is None or isinstance(embedder, Away) or not lacking(known):
-            return False
-        embedder.embed_documents(["ready"])
-        return True
 
     def _is_outdated(self, index: Path, version: files.Stamp | None) -> bool:
         """Whether somebody wrote since this version, or was writing then; the caller holds the lock."""
@@ -381,7 +413,8 @@ class Source(ABC, Generic[Changes, Result]):
             building.mkdir(mode=0o700)
         dimension = self.owner.embedder.dimension if self.owner.embedder else 0
         self.table(building, dimension).create()
-        manifest.save(building, Manifest(self.schema, self.embedder, dimension))
+        setting = self.owner.config.embedder
+        manifest.save(building, Manifest(self.schema, self.embedder, dimension, setting))
         return building
 
     def _can_resume(self, building: Path) -> bool:
@@ -498,8 +531,17 @@ def _ahead(items: Iterator[T]) -> Iterator[T]:
             yield item
 
 
-def fill(table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Make rows the only ones of a small table that is derived from others, or of few files."""
+def fill(
+    table: Table, rows: Sequence[Mapping[str, Any]], vectors: Sequence[np.ndarray | None]
+) -> None:
+    """Make rows the only ones of a small table that is derived from others, or of few files.
+
+    `vectors` are theirs, in a table that has some; None for one that is still to be made.
+    """
+    if table.dimension:
+        none = [0.0] * table.dimension
+        pairs = zip(rows, vectors, strict=True)
+        rows = [{**row, VECTOR: none if vector is None else vector} for row, vector in pairs]
     if not table.exists():
         table.create()
     table.merge(rows, delete=True)

@@ -35,7 +35,9 @@ from vault_index.recall import allowed
 from vault_index.recall.respond import WITHOUT_INDEX, respond
 from vault_index.search import above, failures, floor, query
 from vault_index.store import manifest
+from vault_index.store.completing import Completed
 from vault_index.store.sync import Stats
+from vault_index.text.words import count
 from vault_index.vault import Vault, open_vault, stamp_settings
 from vault_index.watch import launch
 from vault_index.watch.events import FileEvents
@@ -45,6 +47,8 @@ PATIENCE_SECONDS = 3.0  # that a question waits while another process writes
 OWN_PATIENCE_SECONDS = 8.0  # and while this one does; the command that asks waits for ten
 ANSWER_SECONDS = 0.3  # that a hook's answer takes at most, after a save was taken in
 POLL_SECONDS = 0.2  # between two looks whether another process is to be waited for
+
+_NO_VECTORS = "warning: full text only: "
 
 Answer = Mapping[str, Any]
 Place = TypeVar("Place", Vault, Journal)
@@ -105,7 +109,7 @@ class Progress:
         if not stats.busy and not stats.pending:
             self.trouble = ""
             self.problems = [f"warning: {problem}" for problem in problems]
-            self._take_reason(stats.no_vectors)
+            self._take_reason(stats.no_vectors or (self._no_vectors if stats.lacking else ""))
         if stats.wrote:
             self.last = f"{stats} in {stats.seconds:.2f} s"
             self._say("\n".join([self.last, *problems]))
@@ -113,10 +117,18 @@ class Progress:
     def _take_reason(self, no_vectors: str) -> None:
         """Say once why what is saved is found by words alone, and tell whoever asks."""
         if no_vectors:
-            self.problems.append(f"warning: full text only: {no_vectors}")
+            self.problems.append(f"{_NO_VECTORS}{no_vectors}")
             if no_vectors != self._no_vectors:
                 self._say(self.problems[-1])
         self._no_vectors = no_vectors
+
+    def take_vectors(self, done: Completed) -> None:
+        """Say what came of the vectors that rows lacked."""
+        self.problems = [each for each in self.problems if not each.startswith(_NO_VECTORS)]
+        self._take_reason(done.why)
+        if done.made:
+            self.last = f"{count(done.made, 'vector')} made"
+            self._say(self.last)
 
     def take_printed(self, printed: str, *, succeeded: bool) -> None:
         self._say(printed)

@@ -117,7 +117,7 @@ class Passed:
 
     outcome: Outcome
     wrote: bool = False
-    unmeasured: bool = False  # the floors of the embedder are to be measured
+    wants_index: bool = False  # in the background: floors to measure, or vectors to make
     owes: bool = False  # a full pass that has more to do of what can wait
     seconds: float = 0.0
     head: object = None
@@ -215,7 +215,7 @@ def _after_pass(state: ScheduleState, now: float, full: bool, passed: Passed) ->
     is_much = passed.outcome is Outcome.TOO_MUCH
     owed = max(OWED_SECONDS, passed.seconds / POLL_SHARE) if passed.owes else QUIET_SECONDS
     is_settled = full and not passed.owes
-    called_for = {Task.BACKGROUND_INDEX: is_much or passed.unmeasured}
+    called_for = {Task.BACKGROUND_INDEX: is_much or passed.wants_index}
     return replace(
         swept,
         phase=Phase.DELEGATED if is_much else Phase.SETTLED if is_settled else Phase.CHANGED,

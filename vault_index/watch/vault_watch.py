@@ -24,7 +24,9 @@ from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
 from vault_index.search import floor
-from vault_index.store import ownership
+from vault_index.store import completing, ownership
+from vault_index.store.completing import Completed
+from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch, schedule
 from vault_index.watch.current import CurrentVault, Progress, SharedEmbedder, load_tables, warm_up
@@ -38,6 +40,7 @@ _OPTIONS = {  # of `lessons index`, in a process of its own
     Task.BACKGROUND_INDEX: (),
     Task.REBUILD: ("--rebuild",),
 }
+SERVER_SECONDS = 2.0  # that a pass waits for a server to embed what it wrote
 REOPEN_SECONDS = 3.0  # a vault that cannot be opened is not tried again with each prompt
 
 
@@ -69,6 +72,9 @@ class VaultWatch:
         self._tried_to_measure = ""  # the embedder whose floors are measured, or could not be
         self._failed_at = 0.0
         self._is_warm = False  # the model and the tables are loaded
+        self._has_index = False
+        self._is_late = False  # the server that embeds
+        self._unbuilt = False  # it answers now, and the index has no room for vectors
         self._stop = ""
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"vault {root.name}")
 
@@ -125,7 +131,8 @@ class VaultWatch:
         beside = self._progress, self.events
         self._current = CurrentVault(self.root, self._say, self._embedder, *beside)
         self._state = schedule.started(time.monotonic())
-        if self._current.has_index():
+        self._has_index = self._current.has_index()
+        if self._has_index:
             self._is_warm = True
             try:
                 warm_up(self._current.vault, lambda: self._pass(full=False))
@@ -175,6 +182,8 @@ class VaultWatch:
     def _gather(self, *, saved: bool, stop: str) -> schedule.Events:
         current = self._current
         saved = self.events.arm() or saved  # the folder is another one
+        had_index, self._has_index = self._has_index, current.has_index()
+        saved = saved or (self._has_index and not had_index)  # the first one is loaded at once
         index_ended = self._take_ends()
         asked, self._asked = current.asked > self._asked, current.asked
         full_asked, index_damaged = current.take_calls()
@@ -270,15 +279,44 @@ class VaultWatch:
                 self._is_warm = True
             elif stats.wrote:  # before a question waits for it; the old version is free then
                 load_tables(vault)
-            unmeasured = full and self._wants_floors(vault)
+            wants_index = self._wants_vectors(vault, stats) or (full and self._wants_floors(vault))
             owes = full and bool(stats.lacking)
-            return Passed(Outcome.DONE, wrote=stats.wrote, unmeasured=unmeasured, owes=owes)
+            return Passed(Outcome.DONE, wrote=stats.wrote, wants_index=wants_index, owes=owes)
         except IndexStateError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED if error.newer else Outcome.TOO_MUCH)
         except VaultError as error:
             self._progress.complain(error.message)
             return Passed(Outcome.FAILED)
+
+    def _wants_vectors(self, vault: Vault, stats: Stats) -> bool:
+        """Have a server make the vectors that rows lack; whether a background index is to make them.
+
+        The built-in embedder takes all processors, a server at most its time: the pass waits for it
+        unless it was late the last time.
+        """
+        if not stats.lacking or completing.is_running(vault.index_dir):
+            return False
+        if vault.config.is_built_in:
+            return True
+        making = threading.Thread(target=self._make_vectors, args=(vault,), daemon=True)
+        making.start()
+        making.join(0.0 if self._is_late else SERVER_SECONDS)
+        self._is_late = making.is_alive()
+        unbuilt, self._unbuilt = self._unbuilt, False
+        return unbuilt
+
+    def _make_vectors(self, vault: Vault) -> None:
+        try:
+            done = reconcile.complete(vault)
+            self._unbuilt = done.unbuilt
+            if done.wrote:
+                load_tables(vault)
+        except VaultError as error:
+            done = Completed(why=error.message)
+        finally:
+            state.close()
+        self._progress.take_vectors(done)
 
     def _wants_floors(self, vault: Vault) -> bool:
         """Whether the floors of the embedder are to be measured: that is tried once."""

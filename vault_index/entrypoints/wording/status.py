@@ -64,6 +64,9 @@ def _index(index: IndexState, lessons: int) -> Iterator[str]:
     held = f"{count(lessons, 'lesson')} in {count(index.files, 'file')}"
     size, age = f"{index.bytes / 1e6:.1f} MB", ago(index.age_seconds)
     yield f"index      {held}, {size}, written {age}"
+    if index.lacking:
+        of = f"{index.lacking:,} of {count(index.files, 'file')}"
+        yield f"vectors    those of {of} are still to be made; words find them meanwhile"
     yield f"floor      {_floors(index)}"
 
 
