@@ -46,8 +46,8 @@ class VectorCache:
     """The vectors of one embedder. `home` is the user's folder.
 
     One that is not `trusted` is written and never read: for who asks for a rebuild. `shared` returns
-    vectors that others made, of contents by hash that are made in this way (`publish`). Where more than
-    `at_most` are missing none is made: that would take longer than the caller has.
+    vectors that others made, of contents by hash that are made in this way (`publish`). If more than
+    `at_most` are missing, none is made: that would take longer than the caller has.
     """
 
     home: Path
@@ -104,9 +104,9 @@ class VectorCache:
     def get_or_known(
         self, make: Callable[[list[T]], Iterable[np.ndarray]] | None, contents: Mapping[str, T]
     ) -> tuple[dict[str, np.ndarray], EmbedderError | None]:
-        """Return the vectors of contents: all, or where they cannot be made those that are kept, and why.
+        """Return the vectors of contents: all, or if they cannot be made those that are kept, and why.
 
-        There are none where nothing makes any.
+        Without `make` it returns no vectors.
         """
         if make is None:
             return {}, None
