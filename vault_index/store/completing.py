@@ -125,7 +125,7 @@ class _Completion:
     def _write(
         self, index: Path, hashes: Mapping[str, str], vectors: Mapping[str, np.ndarray]
     ) -> None:
-        """Give the rows of files their vectors, if they are as they were."""
+        """Write vectors into the rows of files that are as they were."""
         source = self.source
         with ownership.held(source.owner.index_dir, wait=True):
             if not vectors or index != manifest.current(source.owner.index_dir):

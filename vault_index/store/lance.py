@@ -534,7 +534,7 @@ class Table(LanceTable):
     def add_vectors(
         self, wheres: Iterable[str], vectors: Mapping[str, np.ndarray]
     ) -> tuple[set[str], int]:
-        """Give rows that filters name, and that have no vector, theirs by content hash, in one commit.
+        """Write vectors, by content hash, into rows that filters name and that have none, in one commit.
 
         Return the paths of rows that still have none, and how many rows were written.
         """

@@ -157,7 +157,7 @@ class Cache(Protocol):
 
     @property
     def made(self) -> int:
-        """How many vectors were made."""
+        """Return how many vectors were made."""
 
     def known_of(
         self, contents: Mapping[str, Any], known: Mapping[str, np.ndarray]
