@@ -251,7 +251,7 @@ class LessonSource(Source[Diff, Stats]):
 
     @property
     def _at_most(self) -> int:
-        """Return how many vectors are made while rows are written: none by a server, for who cannot wait."""
+        """Return how many vectors are made while rows are written: none by a server in a hurry."""
         return 0 if self.is_hurried and not self.vault.config.is_built_in else MANY
 
     def _shared(self, index: Path) -> Any:

@@ -326,7 +326,7 @@ class Sessions(Source[SessionDiff, JournalStats]):
 
     @property
     def _at_most(self) -> int:
-        """Return how many vectors are made while rows are written: none by a server that others wait for."""
+        """Return how many vectors are made while rows are written: none by a server in a hurry."""
         return MANY if self.waits or self.journal.config.is_built_in else 0
 
     def cache(self, *, trusted: bool = True, at_most: int | None = None) -> VectorCache:
