@@ -18,7 +18,8 @@ import pytest
 from tests.support.places import REPO
 
 ROW = re.compile(
-    r"\| \[(?P<name>[^]]+)\]\((?P<diff>docs/walk/\w+\.diff)\) \| (?P<files>\d+) \| `(?P<tests>[^`]+)` \|"
+    r"\| \[(?P<name>[^]]+)\]\((?P<diff>docs/walk/\w+\.diff)\) \| (?P<files>\d+) "
+    r"\| `pytest (?P<tests>[^`]+)` \|"
 )
 REWRITTEN = {"docs/settings.md", "docs/agents.md"}  # tables that come from the code
 
