@@ -23,6 +23,7 @@ from vault_index.journal.journal import Journal
 from vault_index.journal.record import private_id
 from vault_index.learn import by_agent, gate, gather, run
 from vault_index.proposals import review
+from vault_index.proposals.draft import Proposal
 from vault_index.search import entries
 from vault_index.vault import Vault, open_vault
 
@@ -214,6 +215,41 @@ def test_what_a_second_session_teaches_is_one_card_of_two_sessions(team: Vault) 
     assert "seen in 2 sessions" in run_command("lessons", "review", made.id, cwd=team.root).out
     (repeated,) = propose(team, entry(quotes=[said])).dropped
     assert repeated.reason == gate.WAITS  # of the same session
+
+
+def test_58_9_two_sessions_that_teach_the_same_at_once_are_both_counted(team: Vault) -> None:
+    """Each read what waits before the other had written to it."""
+    session(team)
+    (made,) = propose(team, entry()).proposals
+    (waiting,) = review.waiting(team)
+    for name in ("one", "other"):
+        quotes = (*waiting.quotes, f"the {name} says so")
+        once_more = replace(waiting, again=(name,), quotes=quotes, speakers=("a person",) * 2)
+        review.recur(team, made.id, once_more)
+    (card,) = cards(team)
+    assert (card.times, card.again) == (3, ("one", "other"))
+    assert card.quotes == (CORRECTION, "the one says so", "the other says so")
+    assert card.speakers == ("a person",) * 3
+
+
+def test_58_9_a_proposal_that_was_decided_meanwhile_stops_no_other(
+    team: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(team)
+    (made,) = propose(team, entry()).proposals
+    later = Conversation(team.root, "again")
+    said = "the query is lost at the login again, leave nginx.conf alone"
+    later.asks("why is the cart empty after I log in").says("nginx drops it.").asks(said)
+    recur = review.recur
+
+    def decided(vault: Vault, id: str, again: Proposal) -> Proposal | None:
+        review.drop(vault, id)
+        return recur(vault, id, again)
+
+    monkeypatch.setattr(review, "recur", decided)
+    answer = propose(team, entry(quotes=[said]))
+    assert [each.reason for each in answer.dropped] == [gate.DECIDED]
+    assert made.id not in {each.id for each in cards(team)}
 
 
 @pytest.mark.slow
@@ -439,13 +475,13 @@ def test_58_13_an_unknown_field_is_named_and_never_dropped_in_silence(
         "warning: after_login() must pass the query string on: left out, no field of an entry: "
     )
     assert [each for each in wording.proposed(answer) if each.startswith("warning")] == [
-        f"{warning}pros; did you mean pro?",
-        f"{warning}severity",
-        f"{warning}summary",
+        f"{warning}'pros'; did you mean pro?",
+        f"{warning}'severity'",
+        f"{warning}'summary'",
     ]
     file = write(team.root / "entries.json", json.dumps([entry(quotes=[], pros=["quick"])]))
     said = run_command("lessons", "propose", str(file), cwd=team.root, check=False).out
-    assert "left out, no field of an entry: pros; did you mean pro?" in " ".join(said.split())
+    assert "left out, no field of an entry: 'pros'; did you mean pro?" in " ".join(said.split())
 
 
 def test_58_13_a_confidence_that_is_no_number_is_named_and_no_traceback(team: Vault) -> None:

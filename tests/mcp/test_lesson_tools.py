@@ -216,7 +216,7 @@ async def test_the_prompts_of_a_person(client: Client) -> None:
     sides = {"con": ["The keeper wakes"], "related": ["zoo/nowhere"], "urgent": True}
     said = await call(client, "propose", entries=[OTHER_ENTRY | sides])  # issue 58, row 13
     assert "without the relation to 'zoo/nowhere': no lesson is called so" in said
-    assert "left out, no field of an entry: urgent" in said
+    assert "left out, no field of an entry: 'urgent'" in said
     review = await text("review_proposals")
     assert "- The keeper wakes" in review
     assert "Feed \u2039b>quokkas\u2039/b> at noon" in review

@@ -60,4 +60,6 @@ def unknown(entries: Sequence[Mapping[str, Any]]) -> Iterator[UnknownField]:
         for name in values:
             if name not in FIELDS:
                 short = name[:MAX_NAME_CHARS]
-                yield UnknownField(str(values.get("title", "")), short, nearest(short, FIELDS))
+                yield UnknownField(
+                    str(values.get("title", "")), short, nearest(short.lower(), FIELDS)
+                )

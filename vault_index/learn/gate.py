@@ -67,6 +67,7 @@ GIVEN = "it repeats a lesson that the session was given"
 LESSON = "a lesson says it already"
 WAITS = "a proposal says it already"
 REJECTED = "it was rejected before"
+DECIDED = "a person has just decided about a proposal that says it: propose it again if need be"
 ABSENT = "the vault had the lesson, and it did not come"
 # why a prompt is left out
 COPIED = "it is of this session"

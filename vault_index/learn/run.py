@@ -406,7 +406,8 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
     """Return a proposal that waits now, or why it does not."""
     proposal = admitted.proposal
     if isinstance(admitted, gate.Recurring):
-        return _made_again(review.recur(vault, proposal.id, proposal))
+        waits = review.recur(vault, proposal.id, proposal)
+        return _made_again(waits) if waits else gate.DECIDED
     try:
         made = review.propose(vault, proposal, admitted.compared)
     except ProposalsFullError:

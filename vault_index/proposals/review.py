@@ -126,15 +126,26 @@ def edit(
     return proposal
 
 
-def recur(vault: Vault, id: str, again: Proposal) -> Proposal:
-    """Note in a proposal that waits the sessions and quotes of the same one again.
+def recur(vault: Vault, id: str, again: Proposal) -> Proposal | None:
+    """Note in a proposal that waits the sessions and quotes of the same one again; None if it is gone.
 
-    The rest of its file stays as a person may have edited it. Raises VaultError if it is gone.
+    Those that another process noted meanwhile stay, and so does the rest of its file, which a person may
+    have edited.
     """
     with store.hold(vault) as folder:
+        if id not in store.ids(folder):
+            return None
         data = store.read(folder, id)
-        noted = {name: getattr(again, name) for name in ("again", "quotes", "speakers")}
-        proposal = replace(draft.from_bytes(id, data), **noted)
+        there = draft.from_bytes(id, data)
+        said = dict(zip(again.quotes, again.speakers, strict=False))
+        said |= dict(zip(there.quotes, there.speakers, strict=False))
+        quotes = tuple(dict.fromkeys((*there.quotes, *again.quotes)))
+        proposal = replace(
+            there,
+            again=tuple(dict.fromkeys((*there.again, *again.again))),
+            quotes=quotes,
+            speakers=tuple(said.get(quote, draft.AGENT) for quote in quotes),
+        )
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
 

@@ -180,7 +180,7 @@ def proposed(answer: Proposed) -> Iterator[str]:
         yield from (f"  without the prompt {text!r}: {why}" for text, why in each.left_out)
         yield from (f"  without the relation to {text!r:.80}: {why}" for text, why in each.unlinked)
     for field in answer.unknown:
-        yield f"warning: {field.entry}: left out, no field of an entry: {field.name}{_meant(field)}"
+        yield f"warning: {field.entry}: left out, no field of an entry: {field.name!r}{_meant(field)}"
     for left in answer.dropped:
         yield f"dropped: {left.title}: {left.reason}"
         if left.lesson:
