@@ -16,15 +16,18 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import assert_same_as_a_rebuild, with_words
 from tests.support.watchers import soon, watched
 from vault_index import files, publish
+from vault_index.entrypoints.hook import fallback
 from vault_index.errors import EmbedderError
 from vault_index.features import IndexTable
 from vault_index.index import reconcile
-from vault_index.search import entries, query
+from vault_index.search import above, entries, query
 from vault_index.search.hit import Query
 from vault_index.store import completing, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.sync import MANY
 from vault_index.vault import Vault, open_vault
+from vault_index.watch import launch
+from vault_index.watch.current import take_in_above
 
 pytestmark = pytest.mark.slow
 
@@ -212,6 +215,33 @@ def test_a_watcher_answers_by_words_and_completes(make_vault: MakeVault, with_mo
         soon(lambda: manifest.current(vault.index_dir))
         assert [hit.lesson_id for hit in query.find(vault, "descale number7", 1)] == ["007"]
         soon(lambda: not vault.open_index().lacking)
+
+
+def test_a_vault_above_that_lacks_vectors_is_completed(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill may have kept its own index from it."""
+    started: list[Vault] = []
+    monkeypatch.setattr(files, "RACY_NS", 0)
+    reconcile.sync(vault, completes=False)
+    monkeypatch.setattr(above, "opened", lambda _vault: [(None, vault)])
+    monkeypatch.setattr(launch, "start_index", started.append)
+    take_in_above(vault)
+    assert started == [vault]
+
+
+def test_a_prompt_without_a_watcher_has_vectors_made(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Vault] = []
+    monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")
+    monkeypatch.setattr(files, "RACY_NS", 0)
+    monkeypatch.setattr(launch, "start_index", started.append)
+    asked = open_vault(vault.root)
+    with_words(asked)
+    reconcile.sync(asked, completes=False)
+    assert fallback._bring_up_to_date(asked, 0.0)
+    assert started == [asked]
 
 
 @pytest.fixture

@@ -402,7 +402,8 @@ def take_in_above(vault: Vault) -> None:
     for _, other in above.opened(vault):
         with contextlib.suppress(VaultError):
             stats = reconcile.at_once(other, full=True)
-            if stats.pending or stats.unbuilt or floor.is_unmeasured(other):
+            is_behind = stats.pending or stats.unbuilt or stats.lacking
+            if is_behind or floor.is_unmeasured(other):
                 launch.start_index(other)
             loaded = other.open_index().store
             if _loaded_above.get(other) is not loaded:
