@@ -1,50 +1,75 @@
-"""Which of many items a text may concern, by literal words of each: one pass over the text for all.
+"""Which of many words a text has: one pass over its tokens for all of them.
 
-The text is cut into all its pieces of three letters. A word is looked for only if its rarest piece is
-among them, so the time goes with the text, and hardly with the number of words.
+A word without spaces is in a text if it is in one of the text's tokens, and tokens recur: each is looked
+at once.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
+
+_TOKEN = re.compile(r"\w+")
+_TOKENS = 50_000  # that are remembered
+_LONG = 64  # letters of one that is not: a key, a line without spaces
+
+
+@functools.cache
+def is_token(word: str) -> bool:
+    """Whether a word has no spaces or signs, so that one that `found_in` returns is in the text."""
+    return _TOKEN.fullmatch(word) is not None
 
 
 class Literals:
-    """The words of items, by their places in a list; an item without words concerns every text."""
+    """Some words in lower case, which may have spaces and signs."""
 
-    def __init__(self, words: Sequence[Sequence[str]]) -> None:
-        self._always = frozenset(place for place, own in enumerate(words) if not own)
-        places: dict[str, set[int]] = defaultdict(set)
-        for place, own in enumerate(words):
-            for word in own:
-                places[word].add(place)
-        counts = Counter(piece for word in places for piece in _pieces(word))
-        self._by_piece: dict[str, list[tuple[str, set[int]]]] = defaultdict(list)
-        self._short: list[tuple[str, set[int]]] = []
-        for word, own_places in places.items():
-            if pieces := _pieces(word):
-                rarest = min(pieces, key=lambda piece: (counts[piece], piece))
-                self._by_piece[rarest].append((word, own_places))
-            else:
-                self._short.append((word, own_places))
-        self._known = frozenset(self._by_piece)
+    def __init__(self, words: Iterable[str]) -> None:
+        self._signs: list[str] = []  # without a letter or digit
+        self._phrases: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+        parts: set[str] = set()
+        for word in sorted(set(words)):
+            own = frozenset(_TOKEN.findall(word))
+            if not own:
+                self._signs.append(word)
+            elif own != {word}:
+                self._phrases[max(sorted(own), key=len)].append((word, own))
+            parts |= own
+        counts = Counter(piece for part in parts for piece in _pieces(part))
+        self._by_piece: dict[str, list[str]] = defaultdict(list)
+        for part in sorted(parts):
+            rarest = min(_pieces(part), key=lambda piece: (counts[piece], piece), default=part)
+            self._by_piece[rarest].append(part)
+        self._in_known_token = functools.lru_cache(maxsize=_TOKENS)(self._in_token)
 
-    def places_in(self, lowered: str) -> list[int]:
-        """Return the places of the items that have a word in a text in lower case, in order."""
-        found = set(self._always)
-        is_ascii = lowered.isascii()
-        for word, places in self._short:
-            if (word.isascii() or not is_ascii) and not places <= found and word in lowered:
-                found |= places
-        for piece in _pieces(lowered) & self._known:
-            for word, places in self._by_piece[piece]:
-                if not places <= found and word in lowered:
-                    found |= places
-        return sorted(found)
+    def found_in(self, lowered: str) -> frozenset[str]:
+        """Return all words that a text in lower case has, and phrases of which it has all parts."""
+        tokens = set(_TOKEN.findall(lowered))
+        long = {token for token in tokens if len(token) > _LONG}
+        known = map(self._in_known_token, tokens - long)
+        found = set[str]().union(*known, *map(self._in_token, long))
+        phrases = [
+            phrase
+            for part in self._phrases.keys() & found
+            for phrase, parts in self._phrases[part]
+            if parts <= found
+        ]
+        signs = (sign for sign in self._signs if sign in lowered)
+        return frozenset().union(found, phrases, signs)
+
+    def _in_token(self, token: str) -> frozenset[str]:
+        """Return the words, and the parts of phrases, that are in a token.
+
+        One is looked for only if its rarest piece is among those of the token.
+        """
+        short = {*token, *map("".join, itertools.pairwise(token))}
+        pieces = self._by_piece.keys() & (_pieces(token) | short)
+        return frozenset(
+            word for piece in pieces for word in self._by_piece[piece] if word in token
+        )
 
 
-@functools.lru_cache(maxsize=8)  # the same text is asked about by several lists
 def _pieces(text: str) -> frozenset[str]:
     return frozenset(map("".join, zip(text, text[1:], text[2:], strict=False)))

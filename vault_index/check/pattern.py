@@ -34,10 +34,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from vault_index.check.finding import WARNING
-from vault_index.check.literals import Literals
+from vault_index.check.literals import Literals, is_token
 
 T = TypeVar("T")
 FOLDER = Path(__file__).parent / "patterns"
@@ -87,17 +87,25 @@ class Pattern:
 
         With `whole`, the text is one piece: `near` and `unless` look at all of it.
         """
-        if not self.keywords or any(map(lowered.__contains__, self.keywords)):
-            yield from self.find_all(text, lowered, whole=whole)
-
-    def find_all(self, text: str, lowered: str, *, whole: bool = False) -> Iterator[re.Match[str]]:
-        """Yield the same for a text that is known to have a keyword: see `rules_for`."""
+        has = lowered.__contains__
+        if self.keywords and not any(map(has, self.keywords)):
+            return
         for regex in self.regex:
-            if not all(any(map(lowered.__contains__, words)) for words in _needed(regex)):
-                continue
-            for match in _matches(regex, text, lowered):
-                if self._fits(text, match, whole=whole):
-                    yield match
+            if all(any(map(has, words)) for words in _needed(regex)):
+                yield from self._matches(regex, text, lowered, whole=whole)
+
+    def find_in(self, text: Searched) -> Iterator[re.Match[str]]:
+        """Yield the same for a text that has a keyword: see `rules_for`."""
+        for regex in self.regex:
+            if not any(map(text.words.isdisjoint, _needed(regex))):
+                yield from self._matches(regex, text.text, text.lowered)
+
+    def _matches(
+        self, regex: str, text: str, lowered: str, *, whole: bool = False
+    ) -> Iterator[re.Match[str]]:
+        for match in _matches(regex, text, lowered):
+            if self._fits(text, match, whole=whole):
+                yield match
 
     def is_in(self, text: str, *, whole: bool = False) -> bool:
         """Whether a text has a match: see `find`."""
@@ -158,7 +166,8 @@ def _matches(regex: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
         yield from compiled(regex).finditer(text)
         return
     end = 0
-    for place in sorted({place for head in heads for place in _places(lowered, head)}):
+    found = [head for head in heads if head in lowered]
+    for place in sorted({place for head in found for place in _places(lowered, head)}):
         if place >= end and (match := compiled(regex).match(text, place)):
             yield match
             end = match.end()
@@ -256,15 +265,56 @@ def rules(name: str, where: str | None = None) -> tuple[Pattern, ...]:
     return tuple(rule for rule in load(name) if where in (None, rule.where))
 
 
-def rules_for(name: str, where: str | None, lowered: str) -> Iterator[Pattern]:
-    """Yield the patterns, as `rules` lists them, of which a text in lower case has a keyword."""
-    every = rules(name, where)
-    return (every[place] for place in _keywords(name, where).places_in(lowered))
+class Searched(NamedTuple):
+    """A text, the same in lower case, and which words it has that patterns look for first.
+
+    A phrase among them may be missing, where its parts are somewhere in the text.
+    """
+
+    text: str
+    lowered: str
+    words: frozenset[str]
+
+    def with_breaks(self, text: str) -> Searched:
+        """Return the same for a text that differs in its spaces and line ends only."""
+        return self if text == self.text else Searched(text, in_lower_case(text), self.words)
+
+
+@functools.lru_cache(maxsize=8)  # the same text is searched by several lists
+def searched(name: str, text: str) -> Searched:
+    """Return a text as the patterns of `patterns/NAME.toml` search it."""
+    lowered = in_lower_case(text)
+    return Searched(text, lowered, _literals(name).found_in(lowered))
+
+
+def rules_for(name: str, where: str | None, text: Searched) -> Iterator[Pattern]:
+    """Yield the patterns, as `rules` lists them, of which a text has a keyword."""
+    every, by_word = rules(name, where), _by_keyword(name, where)
+    places = set(by_word[""])
+    for word in by_word.keys() & text.words:
+        found = by_word[word]
+        if not places.issuperset(found) and (is_token(word) or word in text.lowered):
+            places.update(found)
+    return (every[place] for place in sorted(places))
 
 
 @functools.cache
-def _keywords(name: str, where: str | None) -> Literals:
-    return Literals([rule.keywords for rule in rules(name, where)])
+def _by_keyword(name: str, where: str | None) -> Mapping[str, Sequence[int]]:
+    """Return the places of patterns among `rules` by each keyword, and by "" those without."""
+    places: dict[str, list[int]] = {"": []}
+    for place, rule in enumerate(rules(name, where)):
+        for word in rule.keywords or [""]:
+            places.setdefault(word, []).append(place)
+    return places
+
+
+@functools.cache
+def _literals(name: str) -> Literals:
+    every = load(name)
+    needed = {
+        word for rule in every for regex in rule.regex for each in _needed(regex) for word in each
+    }
+    return Literals(needed.union(*(rule.keywords for rule in every)))
 
 
 @functools.cache

@@ -132,6 +132,7 @@ _HOLDING_SIGNS = 0.44  # of a piece that no pattern finds: a sign and an act
 # Cyrillic and Greek letters that look like Latin ones
 _LOOKALIKES = str.maketrans("аеорсухіѕјԁոԛѡВЕНКМОРСТХАІοναιρ", "aeopcyxisjdnqwBEHKMOPCTXAIovaip")
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # a word of Latin letters and others; Russian words stay as they are
 _MIXED_WORD = re.compile(r"[^\W\d_]*[A-Za-z][^\W\d_]*")
@@ -164,7 +165,7 @@ def findings(path: str, text: str) -> Iterator[Finding]:
         for number, (written, plain) in enumerate(pairs, start=1):
             if written != plain:
                 yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
-    is_likely = (
+    is_likely = not worst or (
         any(piece.score + piece.signs > scorer.UNLIKELY for piece in scores)
         or len(_WORD.findall(text)) < _FEW_WORDS
         or any(len(line) > _ENDLESS for line in text.splitlines())
@@ -222,12 +223,14 @@ def as_read(text: str) -> str:
     """Return a text as it is read: no invisible characters, wide letters as plain ones; same lines."""
     plain = _ASCII_CONTROL.sub("", text)
     if not text.isascii():
-        seen = "".join(
-            c for c in plain if c.isascii() or unicodedata.category(c) not in ("Cf", "Cc", "Co")
-        )
+        seen = _NOT_ASCII.sub(_if_seen, plain)
         plain = unicodedata.normalize("NFKC", seen)
         plain = _MIXED_WORD.sub(lambda word: word[0].translate(_LOOKALIKES), plain)
     return re.sub(r"[*_`~]+", _without_emphasis, plain)
+
+
+def _if_seen(letter: re.Match[str]) -> str:
+    return "" if unicodedata.category(letter[0]) in ("Cf", "Cc", "Co") else letter[0]
 
 
 def _without_emphasis(mark: re.Match[str]) -> str:
@@ -240,13 +243,14 @@ def _without_emphasis(mark: re.Match[str]) -> str:
 def _prose(plain: str) -> Iterator[_Found]:
     # the same length: a sentence goes over line ends
     joined = _joined(plain)
-    lowered = pattern.in_lower_case(joined)
-    views = {joined: lowered, plain: pattern.in_lower_case(plain)}  # lines begin in the second only
+    # lines begin in the second only
+    one = pattern.searched(_FILE, joined)
+    views = dict.fromkeys((one, one.with_breaks(plain)))
     line, care = line_counter(plain), pattern.by_id(_FILE, _CARE)
-    may = {rule.id: rule for low in views.values() for rule in pattern.rules_for(_FILE, "", low)}
-    for rule in filter(lambda each: each.id in may, pattern.rules(_FILE, "")):
-        for view, low in views.items():
-            for match in rule.find(view, low):
+    may = {view: {rule.id for rule in pattern.rules_for(_FILE, "", view)} for view in views}
+    for rule in pattern.rules(_FILE, ""):
+        for view in filter(lambda each: rule.id in may[each], views):
+            for match in rule.find_in(view):
                 severity = _severity(rule, plain, match)
                 # the text around speaks about such texts, or asks for care
                 if rule.severity == WARNING and care.is_in(pattern.paragraph(joined, match)):
@@ -307,10 +311,9 @@ def _signs(plain: str) -> Iterator[_Found]:
 
 
 def _matching(where: str, paragraph: str) -> list[Pattern]:
-    joined = _joined(paragraph)
-    lowered = pattern.in_lower_case(joined)
-    rules = pattern.rules_for(_FILE, where, lowered)
-    return [rule for rule in rules if next(rule.find_all(joined, lowered), None)]
+    view = pattern.searched(_FILE, _joined(paragraph))
+    rules = pattern.rules_for(_FILE, where, view)
+    return [rule for rule in rules if next(rule.find_in(view), None)]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -346,9 +349,8 @@ def _marks(text: str) -> Iterator[_Found]:
     lowered = pattern.in_lower_case(text)
     line = line_counter(text)
     file = LessonFile.of_text(text, "")
-    rules = (pattern.rules_for(_FILE, where, lowered) for where in ("mark", "turn"))
-    for rule in chain.from_iterable(rules):
-        for match in rule.find_all(text, lowered):
+    for rule in (*pattern.rules(_FILE, "mark"), *pattern.rules(_FILE, "turn")):
+        for match in rule.find(text, lowered):
             number, severity = line(match.start()), rule.severity
             start = match.start()
             _, newline, before = text[max(0, start - _INDENT) : start].rpartition("\n")

@@ -152,9 +152,9 @@ def spans(text: str, *, strict: bool = False) -> Iterator[tuple[int, int, Patter
 
 
 def _matches(text: str, level: str | None = "") -> Iterator[tuple[Pattern, re.Match[str]]]:
-    lowered = pattern.in_lower_case(text)
-    for rule in pattern.rules_for("secrets", level, lowered):
-        for match in rule.find_all(text, lowered):
+    view = pattern.searched("secrets", text)
+    for rule in pattern.rules_for("secrets", level, view):
+        for match in rule.find_in(view):
             if is_secret(rule, match):
                 yield rule, match
 

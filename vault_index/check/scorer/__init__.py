@@ -153,6 +153,7 @@ def _word_features(tokens: list[str]) -> Iterator[int]:
     yield _hashed(f"{before} >")
 
 
+@functools.lru_cache(maxsize=50_000)
 def _hashed(word: str) -> int:
     return IDEA_FEATURES + (zlib.crc32(word.encode("utf-8", "replace")) >> (32 - WORD_BITS))
 
