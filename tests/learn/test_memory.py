@@ -66,7 +66,7 @@ def test_ten_notes_are_ten_cards_that_name_their_source(team: Vault, own_world: 
     assert "10 proposals to review" in learned.out
     made = cards(team)
     assert {each.text for each in made} == {*NOTES}
-    assert {each.by for each in made} == {"Claude Code's memory"}
+    assert {each.by for each in made} == {"an agent's memory"}
     assert all(5 <= len(each.title.split()) <= 10 for each in made)
     sources = {text for each in made for label, text in each.background if label == "note"}
     assert len(sources) == 10
@@ -74,6 +74,20 @@ def test_ten_notes_are_ten_cards_that_name_their_source(team: Vault, own_world: 
     again = run("lessons", "learn", "--memory", cwd=team.root)
     assert "it waits already" in again.out
     assert len(cards(team)) == 10
+
+
+def test_notes_that_gemini_added_to_its_file_are_taken_in(team: Vault, own_world: Path) -> None:
+    """Issue 58, row 10: others' notes, where their place is known."""
+    notes(team, own_world, NOTES[0])
+    added = (
+        f"- {NOTES[1]}\n- {NOTES[2]}\n  It was so in May, too.\n\n# Mine\n\n- Be brief with me.\n"
+    )
+    mine = "# How I work\n\n- Speak English with me at all times.\n"
+    write(own_world / ".gemini" / "GEMINI.md", f"{mine}\n## Gemini Added Memories\n{added}")
+    _, entries = memory.material_of(team, team.root)
+    said = [" ".join(text_of(each.parts).split()) for each in entries]
+    assert said == [NOTES[0], NOTES[1], f"{NOTES[2]} It was so in May, too."]
+    assert [each.background[0][1] for each in entries][1].endswith("/.gemini/GEMINI.md")
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
-"""An agent's own notes on a project as proposals: Claude Code keeps them in `memory/*.md`.
+"""An agent's own notes as proposals: Claude Code's on a project, and those of Gemini CLI.
 
-They are read only when a person asks. Each is one entry, through the gate of all others.
+Claude Code keeps them in `memory/*.md` of a project, Gemini CLI as items below a heading of the user's
+`GEMINI.md`, as its tool `save_memory` writes them. They are read only when a person asks. Each is one
+entry, through the gate of all others. Other agents do not document where they keep theirs, or in which
+form.
 """
 
 from __future__ import annotations
@@ -26,11 +29,13 @@ from vault_index.text import blocks
 from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
-BY = "Claude Code's memory"
+BY = "an agent's memory"
+GEMINI_HEADING = "## Gemini Added Memories"
 INDEX = "MEMORY.md"  # names the others, where there are any
 MAX_NOTES, MAX_BYTES = 50, 64 * 1024  # of a project; of a note
 _HEADING = re.compile(r"\A#{1,6} +(.+?) *\n+")
 _NAMES = ("description", "title", "name")
+_ITEM = re.compile(r"(?m)^[-*] +(.+(?:\n(?![-*#]).+)*)")
 _TYPE = "project_rule"  # of most notes; a person sees it on the card
 
 
@@ -65,9 +70,18 @@ def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:
         files = sorted(place.glob("*.md")) if place.is_dir() else []
         others = [file for file in files if file.name != INDEX] or files
         for file in others[:MAX_NOTES]:
-            data = read_if_any(file, MAX_BYTES)
-            if data and data.strip():
-                yield file, redact(data.decode("utf-8", "replace"))
+            if text := _text_of(file):
+                yield file, text
+    gemini = Path.home() / ".gemini" / "GEMINI.md"
+    section = _text_of(gemini).partition(f"{GEMINI_HEADING}\n")[2]
+    for item in _ITEM.findall(re.split(r"(?m)^#", section)[0])[:MAX_NOTES]:
+        yield gemini, item
+
+
+def _text_of(file: Path) -> str:
+    """Return what a file of notes says, redacted; "" if it is not there or longer than a note is."""
+    data = read_if_any(file, MAX_BYTES)
+    return redact(data.decode("utf-8", "replace")).strip() if data else ""
 
 
 def _entry(file: Path, text: str) -> LearnedLesson:
@@ -81,7 +95,8 @@ def _entry(file: Path, text: str) -> LearnedLesson:
     first, _, rest = body.partition("\n\n")
     named = [value if isinstance(value := values.get(name), str) else "" for name in _NAMES]
     named = [*named[:1], heading[1] if heading else "", *named[1:], *blocks.split(first)]
-    background = (("note", f"{file.parent.parent.name}/memory/{file.name}"),)
+    place = [file.parent.parent.name, file.parent.name, file.name]
+    background = (("note", "/".join(place)),)
     entry = LearnedLesson(_TYPE, _title(named), Parts(first, rest.strip()), background=background)
     return replace(entry, confidence=2)  # an agent wrote it for itself
 
