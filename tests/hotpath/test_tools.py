@@ -24,7 +24,13 @@ def are_connected(name: str, folder: str) -> bool:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CODEX_HOME", "COPILOT_HOME", "CLAUDE_PLUGIN_ROOT", "CLAUDE_CONFIG_DIR"):
+    for name in (
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "XDG_CONFIG_HOME",
+        "CLAUDE_PLUGIN_ROOT",
+        "CLAUDE_CONFIG_DIR",
+    ):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "shop"
     folder.mkdir()
@@ -51,6 +57,16 @@ def test_the_server_of_a_user(
     one_list: dict[str, Any] = {"command": ["lessons", "mcp"], "type": "local"}
     write(own_world / file, json.dumps({key: {"mine": one_list}}))
     assert are_connected(agent, str(project))
+
+
+def test_the_server_of_opencode_is_looked_for_where_its_variable_says(
+    own_world: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hooks went below XDG_CONFIG_HOME, and the server was looked for in `~/.config` alone."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    settings = json.dumps({"mcp": {"mine": SERVER}})
+    write(tmp_path / "xdg" / "opencode" / "opencode.json", settings)
+    assert are_connected("opencode", str(project))
 
 
 def test_the_server_of_codex(own_world: Path, project: Path) -> None:
