@@ -275,6 +275,16 @@ def test_a_class_name_stands_for_one_thing() -> None:
     assert shared.keys() == SHARED_NAMES.keys(), shared
 
 
+def test_fields_are_given_by_name() -> None:
+    """Issue 59: no `Agent(*("codex", ...))`, which saves a line and hides which field is which."""
+    for module, file in MODULES.items():
+        for node in ast.walk(tree_of(file)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1][:1].isupper():
+                packed = [each for each in node.args if isinstance(each, ast.Starred)]
+                literal_ones = [each for each in packed if isinstance(each.value, ast.Tuple)]
+                assert not literal_ones, f"{module}:{node.lineno}: {ast.unparse(node):.80}"
+
+
 @pytest.mark.slow
 def test_few_imports_hide_in_functions_or_behind_another_name() -> None:
     """Doors and questions load what they need; elsewhere it is a circle or a cost."""

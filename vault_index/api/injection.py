@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vault_index import api
 from vault_index.api.question import Caller, command, recorded
@@ -183,7 +183,7 @@ class _Details:
             came_again=record.came_again,
             lessons=tuple(
                 GivenLesson(
-                    *self._known(record, each.lesson),
+                    **self._named(record, each.lesson),
                     score=each.score or 0.0,
                     word=str(self._words.get(each.lesson, "")),
                     is_taught=each.taught,
@@ -200,9 +200,9 @@ class _Details:
             floor=record.floor,
             silent=record.silent,
             missed=record.missed,
-            near=Near(*self._known(record, near.lesson), near.score) if near else None,
+            near=Near(**self._named(record, near.lesson), score=near.score) if near else None,
             others=tuple(
-                NamedLesson(*self._known(record, lesson))
+                NamedLesson(**self._named(record, lesson))
                 for *prompt, lesson in sorted(self._marks)
                 if prompt == [session, key] and lesson not in given
             ),
@@ -210,10 +210,15 @@ class _Details:
             by=record.by,
         )
 
-    def _known(self, record: Delivery, id: str) -> tuple[str, str, bool, str]:
-        """Return the values of a `NamedLesson`."""
+    def _named(self, record: Delivery, id: str) -> dict[str, Any]:
+        """Return the fields of a `NamedLesson`."""
         mark = self._marks.get((record.session, record.prompt, id))
-        return id, self._titles.get(id, ""), id in self._titles, mark.kind if mark else ""
+        return {
+            "id": id,
+            "title": self._titles.get(id, ""),
+            "is_there": id in self._titles,
+            "taught": mark.kind if mark else "",
+        }
 
 
 class _Texts:
@@ -322,8 +327,16 @@ def teach_lesson(
     wanted = kind in (teach.FIRES, teach.FIRES_ON_ERROR)
     acts = undo or comes is wanted
     why = now.silent or ("others come before it" if wanted else "the lesson still comes")
-    done = (str(change.file), change.prompt, kind, change.changed)
-    return TeachResult(entry.id, entry.title, *done, acts=acts, silent=why)
+    return TeachResult(
+        id=entry.id,
+        title=entry.title,
+        path=str(change.file),
+        prompt=change.prompt,
+        kind=kind,
+        changed=change.changed,
+        acts=acts,
+        silent=why,
+    )
 
 
 def _prompt_of(vault: Vault, session: str, key: str) -> str:

@@ -75,7 +75,9 @@ def search(
     if not start:
         _count_search(vault, query, trusted.hits, least, began)
     return HitList(
-        *(tuple(trusted.hits), results.text_only, vault.config.embedder),
+        tuple(trusted.hits),
+        text_only=results.text_only,
+        embedder=vault.config.embedder,
         floor=least,
         following=str(start + limit) if results.has_more else "",
         unquoted=trusted.unquoted,

@@ -265,7 +265,13 @@ def preview(vault: Vault, card: Card) -> Card:
         text = change_of(card, entry).text
     filed = (card.category,) if card.category else ()
     lesson = Lesson(
-        *("proposal", similarity.PATH, title, text, filed, card.tags), confidence=card.confidence
+        id="proposal",
+        path=similarity.PATH,
+        title=title,
+        text=text,
+        categories=filed,
+        tags=card.tags,
+        confidence=card.confidence,
     )
     card = replace(
         card,

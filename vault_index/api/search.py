@@ -77,7 +77,10 @@ def _listed(vault: Vault, results: Results) -> HitList:
     embedder = None if results.text_only else vault.embedder
     model = embedder.name if embedder else ""
     return HitList(
-        *(tuple(results.hits), results.text_only, vault.config.embedder, model),
+        tuple(results.hits),
+        text_only=results.text_only,
+        embedder=vault.config.embedder,
+        model=model,
         unquoted=results.unquoted,
     )
 

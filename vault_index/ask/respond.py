@@ -291,8 +291,16 @@ def _answer(course: _Course, status: str, hint: str = "") -> Answer:
     by_number = {each.number: each for each in course.passages}
     text, cited = course.checked()
     sources = tuple(by_number[number] for number in cited)
-    found = (sources, course.passages)
-    return Answer(text, status, *found, "", course.name, course.search, hint=hint)
+    return Answer(
+        answer=text,
+        status=status,
+        sources=sources,
+        passages=course.passages,
+        session_id="",
+        model=course.name,
+        search=course.search,
+        hint=hint,
+    )
 
 
 def _written(course: _Course) -> Answer:

@@ -193,9 +193,14 @@ def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_ScoredPiece]]:
     said = decoded(unreported)
     plain = as_read(said)
     worst: _Worst = {}
-    for line, rule, message, severity in chain(
-        *(_prose(plain), _signs(plain), _marks(said), _hidden(said)), _characters(text, unreported)
-    ):
+    found = chain(
+        _prose(plain),
+        _signs(plain),
+        _marks(said),
+        _hidden(said),
+        _characters(text, unreported),
+    )
+    for line, rule, message, severity in found:
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule
     return said, worst, _scores(plain)

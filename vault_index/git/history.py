@@ -288,7 +288,9 @@ def outgoing(
         top,
         *(_AS_PUSHED, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate"),
         *("log", "--raw", "-z", "--no-abbrev", "--no-renames", "-m"),
-        *("--format=%x01%H", *commits, "--"),
+        "--format=%x01%H",
+        *commits,
+        "--",
     )
     made: dict[tuple[str, str], str] = {}
     for change in name_changes(log):

@@ -350,10 +350,11 @@ def _settings(folder: Path) -> list[GitSetting]:
             raise NoGitError("this git is too old: lessons needs git 2.26", "install a newer git")
         raise _reason("config", folder, errors) or _failure("config", errors)
     fields = os.fsdecode(listed).split("\0")
-    return [
-        GitSetting(scope, *entry.partition("\n")[::2])
-        for scope, entry in zip(fields[::2], fields[1::2], strict=False)
-    ]
+    settings = []
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        settings.append(GitSetting(scope, key, value))
+    return settings
 
 
 def _hooks_of_user(settings: Sequence[GitSetting]) -> str:

@@ -388,8 +388,16 @@ def _proposals(table: Table, config: Config, embed: Embed | None) -> list[Probab
     several = [None] * len(unfiled) if vectors is None else vectors
     for row, vector in zip(unfiled, several, strict=True):
         verdict = classifier.classify(row["title"], row["text"], vector)
-        about = row["lesson_id"], row["path"], row["title"]
-        proposals.append(ProbableCategories(*about, *verdict, file_hash=row["file_hash"]))
+        probable = ProbableCategories(
+            lesson_id=row["lesson_id"],
+            path=row["path"],
+            title=row["title"],
+            categories=verdict.categories,
+            sure=verdict.sure,
+            why=verdict.why,
+            file_hash=row["file_hash"],
+        )
+        proposals.append(probable)
     return proposals
 
 

@@ -311,7 +311,9 @@ def _commands(calls: Iterable[Moment]) -> tuple[Command, ...]:
     ran = (call for call in calls if call.command and call.kind != OPEN)
     commands = (
         Command(
-            *(blocks.cut(call.command, COMMAND_CHARS), call.status, call.has_failed),
+            text=blocks.cut(call.command, COMMAND_CHARS),
+            status=call.status,
+            failed=call.has_failed,
             output=_excerpt(call) if call.has_failed else "",
         )
         for call in ran

@@ -72,7 +72,9 @@ def session(
     subjects = [subject for each in there for subject in each.commits]
     subjects += map(_subject, changed.messages)
     return Material(
-        *(SESSION, chosen.id, chosen.project),
+        scope=SESSION,
+        target=chosen.id,
+        project=chosen.project,
         session=chosen.id,
         branch=chosen.branch,
         began=chosen.began,
@@ -158,7 +160,9 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
     changed = diff.between(place, base, until, _wanted(vault, place))
     messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
     return Material(
-        *(COMMITS, revisions, project_of(vault, place)),
+        scope=COMMITS,
+        target=revisions,
+        project=project_of(vault, place),
         moments=(*messages, *timeline.moments_of_diff(changed.text)),
         subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
         **changed.of_material,

@@ -193,9 +193,16 @@ class RunInputs:
     plan: CallPlan
 
     def run(self, asked_by: str) -> Run:
-        it = self.material
-        about = (it.scope, it.target, it.digest, self.by, it.session)
-        return Run(str(self.vault.root), *about, points=self.worth.points, asked_by=asked_by)
+        return Run(
+            vault=str(self.vault.root),
+            scope=self.material.scope,
+            target=self.material.target,
+            digest=self.material.digest,
+            by=self.by,
+            session=self.material.session,
+            points=self.worth.points,
+            asked_by=asked_by,
+        )
 
     def answer(self, **outcome: Any) -> Learned:
         """Return the answer to a run with this outcome."""
@@ -325,7 +332,18 @@ def prepare(
     request = request_of(seen, caller) if model or dry_run else Request()
     plan = stages.plan(seen, config, request) if model else CallPlan()
     by = by or (model.name if model else RULES)
-    return RunInputs(vault, caller, material, seen, orders, worth, by, model, request, plan)
+    return RunInputs(
+        vault=vault,
+        caller=caller,
+        material=material,
+        seen=seen,
+        orders=orders,
+        worth=worth,
+        by=by,
+        model=model,
+        request=request,
+        plan=plan,
+    )
 
 
 def request_of(material: Material, caller: LearnCaller) -> Request:

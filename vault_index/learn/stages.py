@@ -168,7 +168,8 @@ def plan(material: Material, config: Config, request: Request) -> CallPlan:
         text = f"{system}\n\n{backend.with_schema(asked, _KEYS[stage])}"
         chars = len(text) + number * _MAX_ANSWER + _AGAIN_CHARS
         calls.append(Planned(stage, chars, text))
-    return CallPlan(config[LearnTable].model, *receiver(config), tuple(calls))
+    host, leaves = receiver(config)
+    return CallPlan(config[LearnTable].model, host, leaves, tuple(calls))
 
 
 def run(

@@ -111,7 +111,8 @@ def untended(vault: Vault, most: int = MOST) -> Untended:
         Bare(row["lesson_id"], row["title"], blocks.ends(redact(row["text"]), TEXT_CHARS))
         for row in bare[: min(most, MOST)]
     )
-    return Untended(tuple(handed), *runs.count_prompts(vault), len(waiting))
+    tended, lessons = runs.count_prompts(vault)
+    return Untended(tuple(handed), tended, lessons, len(waiting))
 
 
 def _time(when: datetime | None) -> float:
@@ -256,7 +257,8 @@ def by_model(
     groups = [bare[at : at + AT_ONCE] for at in range(0, len(bare), AT_ONCE)]
     system = (_PROMPTS / "tend.md").read_text("utf-8")
     calls = tuple(_planned(system, group) for group in groups)
-    plan = CallPlan(name, *stages.receiver(vault.config), calls)
+    host, leaves = stages.receiver(vault.config)
+    plan = CallPlan(name, host, leaves, calls)
     if dry_run or not groups:
         return Tended(sends=str(plan), text="\n\n".join(call.text for call in calls))
     model = llm.open_model(name, vault.config)

@@ -55,13 +55,19 @@ def read(data: bytes, path: str, scope: str) -> Skill:
         raise LessonError(f"{path}: nothing says what it is for: write a description")
     hidden = metadata.get("disable-model-invocation") in (True, "true", "yes")
     when = _text(metadata.get("when_to_use"))
-    file_hash = hash_of_file(data)
     more = metadata.get("metadata")
     more = more if isinstance(more, dict) else {}
     return Skill(
-        *(name[:64], description[:1536], path, scope, when[:1536], not hidden, file_hash),
-        *(_prompts(more.get(PROMPTS)), _prompts(more.get(SILENT))),
-        _categories(metadata.get(CATEGORIES)) or _categories(more.get(CATEGORIES)),
+        name=name[:64],
+        description=description[:1536],
+        path=path,
+        scope=scope,
+        when_to_use=when[:1536],
+        by_model=not hidden,
+        file_hash=hash_of_file(data),
+        prompts=_prompts(more.get(PROMPTS)),
+        silent=_prompts(more.get(SILENT)),
+        categories=_categories(metadata.get(CATEGORIES)) or _categories(more.get(CATEGORIES)),
     )
 
 

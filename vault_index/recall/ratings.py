@@ -91,10 +91,11 @@ def reasons(vault: Vault) -> list[Reason]:
     return [
         Reason(
             lesson,
-            *lessons[lesson][1:],
-            "wrong",
-            f"{word}; hooks leave it out" if word.withholds else str(word),
-            f"lessons useful {lesson} yes",
+            title=lessons[lesson][1],
+            path=lessons[lesson][2],
+            kind="wrong",
+            why=f"{word}; hooks leave it out" if word.withholds else str(word),
+            do=f"lessons useful {lesson} yes",
         )
         for lesson, word in sorted(words.items())
         if lesson in lessons

@@ -93,8 +93,15 @@ def courses(vault: Vault) -> list[Course]:
                 for part in every[each.path]
                 if not part.is_withheld
             )
-            about = each.path, each.title, each.link, each.author
-            found.append(Course(*about, lessons, len(lessons)))
+            course = Course(
+                path=each.path,
+                title=each.title,
+                link=each.link,
+                author=each.author,
+                lessons=lessons,
+                lesson_count=len(lessons),
+            )
+            found.append(course)
     return sorted(found, key=lambda course: (course.title.lower(), course.path))
 
 

@@ -224,7 +224,9 @@ def _result(record: dict[str, Any], block: dict[str, Any]) -> Iterator[Transcrip
     is_refused = is_error and vocabulary.is_refusal(text)
     exited = _EXITED.match(text) if is_error else None
     yield _event(
-        *(record, events.TOOL_RESULT, text),
+        record,
+        events.TOOL_RESULT,
+        text,
         call=str(block.get("tool_use_id") or ""),
         is_error=is_error,
         status=int(exited[1]) if exited else None,
@@ -251,7 +253,9 @@ def _assistant(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
         elif block.get("type") == "tool_use":
             values = block.get("input")
             yield _event(
-                *(record, events.TOOL_CALL, ""),
+                record,
+                events.TOOL_CALL,
+                text="",
                 tool=str(block.get("name") or ""),
                 call=str(block.get("id") or ""),
                 input=values if isinstance(values, dict) else {},

@@ -128,8 +128,9 @@ class VaultWatch:
             self.ready.set()
 
     def _open(self) -> None:
-        beside = self._progress, self.events
-        self._current = CurrentVault(self.root, self._say, self._embedder, *beside)
+        self._current = CurrentVault(
+            self.root, self._say, self._embedder, self._progress, self.events
+        )
         self._state = schedule.started(time.monotonic())
         self._has_index = self._current.has_index()
         if self._has_index:

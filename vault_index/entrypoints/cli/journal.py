@@ -27,7 +27,8 @@ def project_options(function: Callable[..., object]) -> Any:
     """Add `--project` and `--all-projects`; the command gets what `project_asked` returns of them."""
 
     @click.option(
-        *("-p", "--project"),
+        "-p",
+        "--project",
         help="Of this project: a name, a folder or all; without: of the one around here.",
     )
     @options.flag("--all-projects", "Of all projects.")

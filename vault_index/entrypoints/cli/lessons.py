@@ -201,7 +201,9 @@ def _source(source: str | None, title: str, text: str) -> bytes:
 @options.since_changed
 @options.related_to
 @options.choice(
-    *("--sort order", "id title created updated confidence", "Latest or highest first."),
+    "--sort order",
+    "id title created updated confidence",
+    "Latest or highest first.",
     default="id",
 )
 @options.number("-n --limit", None, 1, None, "How many; without: all.")

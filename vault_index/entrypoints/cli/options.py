@@ -187,14 +187,16 @@ proposals = click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=co
 def category(about: str, *, default: str | None = "") -> Decorator:
     """Return the option that names a category."""
     return click.option(
-        *("-c", "--category"), default=default, help=about, shell_complete=completion.categories
+        "-c", "--category", default=default, help=about, shell_complete=completion.categories
     )
 
 
 def categories(about: str) -> Decorator:
     """Return the option that names categories."""
     return click.option(
-        *("-c", "--category", "categories"),
+        "-c",
+        "--category",
+        "categories",
         multiple=True,
         help=about,
         shell_complete=completion.categories,

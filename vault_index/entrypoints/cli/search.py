@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 @options.lesson_number
 @options.related_to
 @options.choice(
-    *("--kind kinds", "lessons skills", "What to find; repeatable; without: lessons."),
+    "--kind kinds",
+    "lessons skills",
+    "What to find; repeatable; without: lessons.",
     multiple=True,
 )
 @options.flag("--all everything", "Also in the sessions of the journal.")

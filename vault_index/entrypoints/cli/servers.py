@@ -28,7 +28,8 @@ MCP_PORT = 7732  # beside the port of `lessons serve`
     has_json=False,
 )
 @options.choice(
-    *("--tools", "lessons journal usual all"),
+    "--tools",
+    "lessons journal usual all",
     "Which tools; all: the timeline and each search of the journal by name as well.",
     default="usual",
 )

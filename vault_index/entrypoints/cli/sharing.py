@@ -105,7 +105,8 @@ def vaults_command() -> options.Answers:
     "--comment", "With --against: write a pull request's comment to this file.", exists=False
 )
 @options.choice(
-    *("--format form", "text github"),
+    "--format form",
+    "text github",
     "How findings are printed: github annotates a pull request.",
     default="text",
 )

@@ -298,7 +298,11 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     kinds = tuple(kind for kind in named if kind != SESSIONS) or BOTH[:1]
     k = body.top_k if "top_k" in body.model_fields_set else 0
     asked = searches.Query(
-        *(body.prompt, k, tuple(body.categories or ()), body.document, kinds),
+        text=body.prompt,
+        k=k,
+        categories=tuple(body.categories or ()),
+        within=body.document,
+        kinds=kinds,
         lesson=body.lesson,
         related_to=body.related_to,
         for_agent=True,
