@@ -46,9 +46,9 @@ from vault_index.ask.tool import NAME
 from vault_index.embed import download
 from vault_index.features import AskTable
 from vault_index.llm.backend import TOOL, ModelQuestion, Reply, Take, ToolCall
-from vault_index.search import evaluate
-from vault_index.search.evaluate import LabelledPrompt
-from vault_index.search.measuring import quantile
+from vault_index.retrieval import evaluate
+from vault_index.retrieval.evaluate import LabelledPrompt
+from vault_index.retrieval.measuring import quantile
 from vault_index.store import filters
 from vault_index.vault import Vault
 

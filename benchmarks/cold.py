@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks import instruments
 from benchmarks.instruments import Row
 from vault_index.embed import download
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.vault import Vault
 
 BARE = [sys.executable, "-c", "pass"]

@@ -27,7 +27,7 @@ from benchmarks.instruments import EVAL, HOOK, Row
 from vault_index.embed import download
 from vault_index.hotpath import hook_event
 from vault_index.index import reconcile
-from vault_index.search import failures
+from vault_index.retrieval import failures
 from vault_index.store import injections
 from vault_index.text import failure
 from vault_index.vault import Vault

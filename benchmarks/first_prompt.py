@@ -31,7 +31,7 @@ from benchmarks.instruments import Row
 from vault_index.embed import download
 from vault_index.hotpath import protocol
 from vault_index.index import reconcile
-from vault_index.search import floor, query
+from vault_index.retrieval import floor, query
 from vault_index.store import ownership
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch

@@ -36,7 +36,7 @@ from vault_index.files import stamp_of
 from vault_index.index import reconcile, rows
 from vault_index.lesson import parse
 from vault_index.lesson.file import hash_of, hash_of_file
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.store import manifest
 from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault

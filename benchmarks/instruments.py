@@ -17,7 +17,7 @@ from typing import Any
 from vault_index.edit import add, init
 from vault_index.hotpath import protocol
 from vault_index.index import reconcile
-from vault_index.search import evaluate
+from vault_index.retrieval import evaluate
 from vault_index.store import manifest
 from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault

@@ -40,7 +40,7 @@ from vault_index.hotpath import protocol
 from vault_index.journal import archive, index
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import FIELDS, OBSERVATION, PROMPT, SUMMARY, Record, Session
-from vault_index.search.measuring import quantile
+from vault_index.retrieval.measuring import quantile
 from vault_index.vault import Vault, open_vault
 
 if TYPE_CHECKING:

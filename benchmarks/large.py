@@ -21,7 +21,7 @@ from vault_index.api import silent
 from vault_index.client import local
 from vault_index.edit import add, init
 from vault_index.hotpath import protocol
-from vault_index.search import evaluate
+from vault_index.retrieval import evaluate
 from vault_index.text.words import count
 from vault_index.vault import Vault, open_vault
 

@@ -36,8 +36,8 @@ from vault_index.hotpath import hook_event, protocol
 from vault_index.index import reconcile
 from vault_index.learn.skills import build
 from vault_index.lesson.file import hash_of, hash_of_file
-from vault_index.search import evaluate
-from vault_index.search.measuring import quantile
+from vault_index.retrieval import evaluate
+from vault_index.retrieval.measuring import quantile
 from vault_index.store import delivery, manifest
 from vault_index.store.delivery import Delivery, Given
 from vault_index.store.lance import Table

@@ -29,9 +29,9 @@ from vault_index.embed import download
 from vault_index.index import classifier, reconcile
 from vault_index.lesson.category import DEFAULT_TAXONOMY, UNCATEGORIZED, slugify
 from vault_index.recall import select
-from vault_index.search import documents, evaluate
-from vault_index.search.measuring import quantile
-from vault_index.search.query import find
+from vault_index.retrieval import documents, evaluate
+from vault_index.retrieval.measuring import quantile
+from vault_index.retrieval.query import find
 from vault_index.store.filters import WHOLE
 from vault_index.vault import Vault, open_vault
 

@@ -31,10 +31,10 @@ from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.index import reconcile
 from vault_index.lesson import parse
-from vault_index.search import entries, evaluate
-from vault_index.search.evaluate import LabelledPrompt
-from vault_index.search.measuring import quantile
-from vault_index.search.query import find
+from vault_index.retrieval import entries, evaluate
+from vault_index.retrieval.evaluate import LabelledPrompt
+from vault_index.retrieval.measuring import quantile
+from vault_index.retrieval.query import find
 from vault_index.text import foreign
 from vault_index.vault import Vault, open_vault
 

@@ -26,7 +26,7 @@ from typing import Any
 from vault_index.edit import add, init
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
-from vault_index.search import evaluate
+from vault_index.retrieval import evaluate
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 

@@ -33,8 +33,8 @@ from vault_index.journal import capture
 from vault_index.learn import grounding, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
 from vault_index.llm.backend import ModelQuestion, Reply, Take
-from vault_index.search import evaluate
-from vault_index.search.evaluate import LabelledPrompt
+from vault_index.retrieval import evaluate
+from vault_index.retrieval.evaluate import LabelledPrompt
 from vault_index.transcripts import reading
 from vault_index.transcripts.moments import FAILED
 from vault_index.vault import Vault

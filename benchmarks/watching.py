@@ -33,8 +33,8 @@ from vault_index.edit import init
 from vault_index.embed import download
 from vault_index.hotpath import protocol, start
 from vault_index.index import reconcile
-from vault_index.search import evaluate
-from vault_index.search.measuring import quantile
+from vault_index.retrieval import evaluate
+from vault_index.retrieval.measuring import quantile
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 

@@ -28,8 +28,8 @@ from typing import Any
 from benchmarks.instruments import EVAL, LESSONS, REPO, Row, shown
 from vault_index.edit import add, init
 from vault_index.index import reconcile
-from vault_index.search import evaluate
-from vault_index.search.measuring import quantile
+from vault_index.retrieval import evaluate
+from vault_index.retrieval.measuring import quantile
 from vault_index.text import foreign
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vault_index.client.local import add, search
     from vault_index.errors import VaultError
     from vault_index.lesson.parse import Lesson
-    from vault_index.search.hit import Hit
+    from vault_index.retrieval.hit import Hit
     from vault_index.vault import Vault, open_vault
 
     __version__: str
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["Hit", "Lesson", "Vault", "VaultError", "__version__", "add", "open_vault", "search"]
 
 _HOMES = {
-    "Hit": "vault_index.search.hit",
+    "Hit": "vault_index.retrieval.hit",
     "Lesson": "vault_index.lesson.parse",
     "Vault": "vault_index.vault",
     "VaultError": "vault_index.errors",
     "add": "vault_index.client.local",
     "open_vault": "vault_index.vault",
+    "search": "vault_index.client.local",
 }
 
 
@@ -41,8 +42,6 @@ def __getattr__(name: str) -> Any:
 
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("lessons-vault")
-    if name == "search":  # the package of that name, which can be called
-        return importlib.import_module("vault_index.search")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

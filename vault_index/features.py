@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from vault_index.learn.skills.build import SkillsStatus
     from vault_index.publish import Published, VectorsStatus
     from vault_index.publish.vectors import SharedVectors
-    from vault_index.search.documents import DocumentsStatus
-    from vault_index.search.hit import Hit
+    from vault_index.retrieval.documents import DocumentsStatus
+    from vault_index.retrieval.hit import Hit
     from vault_index.share.packages import OtherVaults
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
@@ -181,7 +181,7 @@ class JournalFeature(FeatureWithStatus["JournalStatus"]):
     code = (
         "journal.archive journal.backlog journal.capture journal.recap "
         "journal.forget journal.importing journal.index journal.observe journal.record "
-        "search.journal client.journal entrypoints.recording "
+        "retrieval.journal client.journal entrypoints.recording "
         "entrypoints.cli.journal entrypoints.wording.journal"
     )
     table = "journal"
@@ -426,7 +426,7 @@ class DocumentsFeature(FeatureWithStatus["DocumentsStatus"]):
     code = "api.document"
 
     def status(self, vault: Vault) -> DocumentsStatus:
-        from vault_index.search import documents
+        from vault_index.retrieval import documents
 
         return documents.state(vault)
 

@@ -15,7 +15,7 @@ from vault_index.embed import download
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import index_files
 from vault_index.lesson import category
-from vault_index.search import entries, floor
+from vault_index.retrieval import entries, floor
 from vault_index.store import injections, manifest
 from vault_index.text.quote import without_key
 

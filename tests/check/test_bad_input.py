@@ -21,7 +21,7 @@ from tests.support.indexed import HEAP, LOCK
 from vault_index import files
 from vault_index.index import reconcile
 from vault_index.lesson import parse, passages
-from vault_index.search.query import find
+from vault_index.retrieval.query import find
 from vault_index.store import ownership
 from vault_index.vault import INDEX, Vault
 

@@ -14,7 +14,7 @@ from vault_index import api, check, client, state
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search.entries import withheld
+from vault_index.retrieval.entries import withheld
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from vault_index.entrypoints.cli import output
 from vault_index.entrypoints.wording import for_agents
 from vault_index.index import reconcile
 from vault_index.recall.block import CHARS_PER_TOKEN
-from vault_index.search.hit import HitList, Query, WholeEntry
+from vault_index.retrieval.hit import HitList, Query, WholeEntry
 from vault_index.store import injections
 from vault_index.text import excerpt
 from vault_index.vault import Vault

@@ -18,8 +18,8 @@ from vault_index.entrypoints.wording import hits
 from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
-from vault_index.search import query
-from vault_index.search.hit import percent_of
+from vault_index.retrieval import query
+from vault_index.retrieval.hit import percent_of
 from vault_index.vault import Vault, open_vault
 
 PROMPT = "run the tests please"

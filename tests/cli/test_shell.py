@@ -18,8 +18,8 @@ from tests.support.terminals import at_terminal
 from vault_index import api
 from vault_index.entrypoints.cli import HIDDEN, MORE, SECTIONS, main
 from vault_index.errors import VaultError
-from vault_index.search import entries
-from vault_index.search.hit import Entry
+from vault_index.retrieval import entries
+from vault_index.retrieval.hit import Entry
 from vault_index.vault import Vault
 
 FILES = {

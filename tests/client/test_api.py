@@ -15,7 +15,7 @@ from vault_index import api, client
 from vault_index.api import codec
 from vault_index.api.question import Form
 from vault_index.errors import VaultError
-from vault_index.search.hit import HitList, Query
+from vault_index.retrieval.hit import HitList, Query
 from vault_index.store.filters import Filter
 from vault_index.vault import Vault
 from vault_index.watch import launch

@@ -14,7 +14,7 @@ from vault_index.edit import import_lessons
 from vault_index.errors import WriteError
 from vault_index.index import reconcile
 from vault_index.lesson import edits, parse, passages
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.vault import Vault
 
 COURSES = TESTS / "courses"

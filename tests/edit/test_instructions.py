@@ -10,8 +10,8 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, write
 from vault_index.edit.formats import read_good
 from vault_index.lesson.parse import parse_file
-from vault_index.search import query
-from vault_index.search.hit import Query
+from vault_index.retrieval import query
+from vault_index.retrieval.hit import Query
 
 SHOP = """\
 # Shop

@@ -17,7 +17,7 @@ from vault_index import files
 from vault_index.edit.categories import apply, move, plan
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.vault import Vault
 
 DECLARED = b"""\xef\xbb\xbf---\r

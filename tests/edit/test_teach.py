@@ -13,7 +13,7 @@ from vault_index import api, client
 from vault_index.api.injection import TeachResult
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.store import delivery, injections
 from vault_index.vault import Vault
 

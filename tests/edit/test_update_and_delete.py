@@ -16,7 +16,7 @@ from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.lesson import edits
 from vault_index.lesson.parse import parse_file
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.vault import Vault
 
 FILE = b"""---

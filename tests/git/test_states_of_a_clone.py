@@ -13,7 +13,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index.git import UNKNOWN_AUTHOR
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.vault import open_vault
 
 pytestmark = pytest.mark.slow

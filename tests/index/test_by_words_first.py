@@ -20,8 +20,8 @@ from vault_index.entrypoints.hook import fallback
 from vault_index.errors import EmbedderError
 from vault_index.features import IndexTable
 from vault_index.index import reconcile
-from vault_index.search import above, entries, query
-from vault_index.search.hit import Query
+from vault_index.retrieval import above, entries, query
+from vault_index.retrieval.hit import Query
 from vault_index.store import completing, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.sync import MANY

@@ -12,7 +12,7 @@ from tests.support.watchers import assert_same_as_a_rebuild
 from vault_index.edit import categories
 from vault_index.index import classifier, reconcile
 from vault_index.lesson.category import UNCATEGORIZED
-from vault_index.search import entries, query
+from vault_index.retrieval import entries, query
 from vault_index.vault import Vault, open_vault
 
 # three subjects, told apart by the real model

@@ -20,7 +20,7 @@ from vault_index.journal import forget
 from vault_index.journal import index as journal_index
 from vault_index.journal.journal import Journal
 from vault_index.journal.journal import open_index as open_journal
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.store import manifest
 from vault_index.store.lance import LanceTable, Table
 from vault_index.store.sync import Stats

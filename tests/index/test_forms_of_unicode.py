@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, write
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.vault import Vault
 
 TOGETHER: Callable[[str], str] = partial(unicodedata.normalize, "NFC")

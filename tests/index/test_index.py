@@ -22,7 +22,7 @@ from tests.support.indexed import (
 )
 from vault_index import files
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.store.sync import Stats
 
 pytestmark = pytest.mark.slow

@@ -25,7 +25,7 @@ from tests.support.watchers import rows
 from vault_index import files
 from vault_index.index import reconcile
 from vault_index.index.derived import DERIVED, Derived, Refreshed, Sources
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.store import manifest
 from vault_index.store.lance import Table
 from vault_index.store.schema import DOCUMENTS, SKILLS

@@ -17,7 +17,7 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
 from vault_index.errors import WriteError
 from vault_index.index import reconcile
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.store import manifest
 from vault_index.store.lance import Table
 from vault_index.vault import open_vault

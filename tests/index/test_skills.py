@@ -14,8 +14,8 @@ from tests.support.serving import answering
 from tests.support.watchers import watched
 from vault_index import api, client
 from vault_index.recall import select
-from vault_index.search import query
-from vault_index.search.hit import Query
+from vault_index.retrieval import query
+from vault_index.retrieval.hit import Query
 from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ from tests.support.embedders import WordEmbedder
 from tests.support.journals import a_journal, keep, prompt
 from vault_index.journal import index as journal_index
 from vault_index.journal.journal import Journal, open_index
-from vault_index.search import journal as search_journal
-from vault_index.search.hit import Query
+from vault_index.retrieval import journal as search_journal
+from vault_index.retrieval.hit import Query
 from vault_index.store.sync import MANY
 
 pytestmark = pytest.mark.slow

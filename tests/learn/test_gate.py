@@ -19,7 +19,7 @@ from vault_index.learn.material import COMMITS, LearnedLesson
 from vault_index.proposals import draft
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 from vault_index.proposals.similarity import BestLesson, Outlook
-from vault_index.search.hit import WholeEntry
+from vault_index.retrieval.hit import WholeEntry
 from vault_index.store import delivery
 from vault_index.transcripts.moments import AGENT, FAILED, PERSON, Moment
 

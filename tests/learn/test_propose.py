@@ -24,7 +24,7 @@ from vault_index.journal.record import private_id
 from vault_index.learn import by_agent, gate, gather, run
 from vault_index.proposals import review
 from vault_index.proposals.draft import Proposal
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.vault import Vault, open_vault
 
 LINE = "ERR_PNPM_OUTDATED_LOCKFILE Cannot install with frozen-lockfile"

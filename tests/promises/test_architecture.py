@@ -34,7 +34,7 @@ LADDER = [
     "transcripts",
     "index journal",
     "publish",
-    "search",
+    "retrieval",
     "recall",
     "ask edit share",
     "proposals",
@@ -53,7 +53,7 @@ RUNG = {name: number for number, names in enumerate(LADDER) for name in names.sp
 
 
 def module_of(file: Path) -> str:
-    """Return the name of a file's module within the package: `search.floor`, `search`."""
+    """Return the name of a file's module within the package: `retrieval.floor`, `retrieval`."""
     parts = file.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -504,7 +504,7 @@ READERS = {
     *("hotpath/log.py", "hotpath/agents.py", "entrypoints/hook/client.py", "watch/events.py"),
     *("entrypoints/serving.py", "entrypoints/cli/servers.py", "entrypoints/agents/opencode.py"),
     *("entrypoints/web/render.py", "learn/skills/render.py", "check/pattern.py"),
-    *("hotpath/protocol.py", "search/measuring.py", "check/kept.py", "files/cache.py"),
+    *("hotpath/protocol.py", "retrieval/measuring.py", "check/kept.py", "files/cache.py"),
 }
 
 

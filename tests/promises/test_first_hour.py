@@ -20,9 +20,9 @@ from vault_index.entrypoints import doctor
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.recall import block, select
-from vault_index.search import query
-from vault_index.search.entries import withheld
-from vault_index.search.hit import Query
+from vault_index.retrieval import query
+from vault_index.retrieval.entries import withheld
+from vault_index.retrieval.hit import Query
 from vault_index.vault import Vault, open_vault
 
 HEAP = lesson_text("Raise the heap", "When the build dies, raise the heap.")

@@ -34,8 +34,8 @@ from vault_index.features import IndexTable
 from vault_index.index import reconcile
 from vault_index.publish import vectors as vectors_module
 from vault_index.publish.vectors import SharedVectors, make_once, table_name
-from vault_index.search import query
-from vault_index.search.hit import Query
+from vault_index.retrieval import query
+from vault_index.retrieval.hit import Query
 from vault_index.store.lance import Remote, Table
 from vault_index.store.schema import RECIPE
 from vault_index.store.sync import Progress

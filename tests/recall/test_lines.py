@@ -18,7 +18,7 @@ from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import block, select
 from vault_index.recall.respond import Had, for_failure, respond
-from vault_index.search import duplicates, floor, query
+from vault_index.retrieval import duplicates, floor, query
 from vault_index.store.delivery import Delivery
 from vault_index.text import blocks, failure
 from vault_index.vault import Vault

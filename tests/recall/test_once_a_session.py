@@ -15,7 +15,7 @@ from tests.support.given import records
 from vault_index.hotpath import hook_event
 from vault_index.hotpath.hook_event import Event
 from vault_index.recall.respond import respond
-from vault_index.search.floor import Floors, OfEmbedder
+from vault_index.retrieval.floor import Floors, OfEmbedder
 from vault_index.store import delivery
 from vault_index.store.delivery import Delivery
 from vault_index.vault import Vault, open_vault

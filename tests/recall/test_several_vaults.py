@@ -16,8 +16,8 @@ from vault_index.api import learn, search
 from vault_index.edit import init
 from vault_index.index import reconcile
 from vault_index.recall import respond, select
-from vault_index.search import above
-from vault_index.search.hit import Query
+from vault_index.retrieval import above
+from vault_index.retrieval.hit import Query
 from vault_index.text import failure
 from vault_index.vault import Vault, open_vault
 

@@ -12,7 +12,7 @@ from tests.support.trust import HEAP, PROMPT, injected, trusting, vault_of_trust
 from vault_index.config import load
 from vault_index.index import reconcile
 from vault_index.recall import select
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.vault import Vault, open_vault
 
 BROKEN = "---\ntitle: fine\ntags: one: two\n---\ntext\n"

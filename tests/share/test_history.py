@@ -14,7 +14,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.trust import HEAP, PROMPT
 from vault_index.embed.cache import FILE
 from vault_index.index import reconcile
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.share import history
 from vault_index.vault import Vault, open_vault
 

@@ -20,7 +20,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import files
 from vault_index.errors import ForeignIndexError, IndexStateError, VaultError
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.store import manifest, ownership
 from vault_index.vault import Vault, open_vault
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vault_index.search import floor
-from vault_index.search.floor import Floors, OfEmbedder
+from vault_index.retrieval import floor
+from vault_index.retrieval.floor import Floors, OfEmbedder
 from vault_index.vault import Vault
 
 USUAL = OfEmbedder(Floors(0.47, 0.33), Floors(0.44, 0.36), skills=0.51)

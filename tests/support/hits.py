@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from vault_index.search.hit import Hit
+from vault_index.retrieval.hit import Hit
 
 LESSON = Hit(
     lesson_id="devops/heap",

@@ -16,7 +16,7 @@ from tests.support.files import lesson_text, write
 from tests.support.floors import keep_floors
 from vault_index.edit import init
 from vault_index.index import reconcile
-from vault_index.search import entries
+from vault_index.retrieval import entries
 from vault_index.store import ownership
 from vault_index.store.schema import LESSONS
 from vault_index.vault import Vault, open_vault

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from vault_index.api.question import question
-from vault_index.search import documents
-from vault_index.search.documents import Course, VaultCounts
+from vault_index.retrieval import documents
+from vault_index.retrieval.documents import Course, VaultCounts
 from vault_index.vault import Vault
 
 

@@ -16,8 +16,8 @@ from vault_index.edit.update import Put, SentText
 from vault_index.errors import ChangedError, VaultError
 from vault_index.index.classifier import ProbableCategories
 from vault_index.lesson import edits, parse
-from vault_index.search import entries
-from vault_index.search.hit import WholeEntry
+from vault_index.retrieval import entries
+from vault_index.retrieval.hit import WholeEntry
 from vault_index.vault import SETTINGS, Vault
 
 

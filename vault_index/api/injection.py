@@ -14,7 +14,7 @@ from vault_index.api.question import Caller, command, recorded
 from vault_index.errors import VaultError, WriteError
 from vault_index.hotpath import hook_event
 from vault_index.hotpath.log import MAX_SESSION_CHARS
-from vault_index.search.hit import Named
+from vault_index.retrieval.hit import Named
 from vault_index.store import delivery, filters, injections
 from vault_index.store.delivery import LINE, SKILL, WHOLE, Delivery
 from vault_index.store.injections import RecordFilter
@@ -369,7 +369,7 @@ def useful(
 ) -> Rated:
     """Note whether a lesson was useful: `word` is yes, no or wrong, `by` is person or agent."""
     from vault_index.recall import ratings
-    from vault_index.search import above
+    from vault_index.retrieval import above
 
     if word not in ratings.WORDS or by not in ratings.SPEAKERS:
         raise VaultError(f"no word {word!r:.40}", "choose yes, no or wrong")

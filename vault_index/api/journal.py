@@ -26,7 +26,7 @@ from vault_index.journal.record import (
     SessionHead,
     SessionRecords,
 )
-from vault_index.search.hit import HITS, OF_JOURNAL, Query
+from vault_index.retrieval.hit import HITS, OF_JOURNAL, Query
 from vault_index.store.filters import Filter
 from vault_index.text.blocks import one_line
 from vault_index.transcripts import events
@@ -62,7 +62,7 @@ def search(
     Raises VaultError for an unknown type, concept or project.
     """
     from vault_index.journal import archive, projects
-    from vault_index.search.journal import find
+    from vault_index.retrieval.journal import find
 
     _require("type", type, TYPES)
     _require("concept", concept, CONCEPTS)
@@ -102,7 +102,7 @@ def timeline(
     project.
     """
     from vault_index.journal import archive, projects
-    from vault_index.search.journal import around
+    from vault_index.retrieval.journal import around
 
     if archive.is_empty(journal):
         return Around((), missing="sessions")

@@ -15,7 +15,7 @@ from vault_index.api.question import Caller, Question, command, question
 from vault_index.errors import VaultError, WriteError
 from vault_index.lesson import parse
 from vault_index.lesson.category import DEFAULT_CONFIDENCE
-from vault_index.search.hit import Hit, HitList, Named, Query, WholeEntry
+from vault_index.retrieval.hit import Hit, HitList, Named, Query, WholeEntry
 from vault_index.store.injections import READ, SEARCH, Summary
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def search(
     as set, or 10.
     """
     from vault_index.recall import allowed
-    from vault_index.search import entries, floor
-    from vault_index.search.query import run
+    from vault_index.retrieval import entries, floor
+    from vault_index.retrieval.query import run
     from vault_index.store import filters
 
     began = time.monotonic()
@@ -104,7 +104,7 @@ def _refuse_empty(query: str) -> None:
 @question
 def get(vault: Vault, name: str) -> Page:
     """Return one lesson that an agent may read, or the ones near its name."""
-    from vault_index.search import above, entries
+    from vault_index.retrieval import above, entries
 
     began = time.monotonic()
     if not name.strip():
@@ -125,7 +125,7 @@ def get(vault: Vault, name: str) -> Page:
 @question
 def read(vault: Vault, name: str) -> WholeEntry:
     """Return one lesson that an agent at a shell may read, also by the beginning of its name."""
-    from vault_index.search import above
+    from vault_index.retrieval import above
 
     began = time.monotonic()
     entry = api.lesson.show(name=name).answer(vault)
@@ -152,7 +152,7 @@ def _refuse_kept(vault: Vault, entry: WholeEntry) -> None:
 def newest(vault: Vault) -> tuple[Named, ...]:
     """List the lessons that changed last, of those that agents may read."""
     from vault_index.recall import allowed
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
     from vault_index.store import filters
 
     latest = [each for each in entries.entries(vault, order="updated") if not each.withheld]
@@ -188,7 +188,7 @@ def status(vault: Vault) -> Status:
     from vault_index.journal import archive, projects
     from vault_index.journal.journal import Journal
     from vault_index.proposals import review
-    from vault_index.search import entries, query
+    from vault_index.retrieval import entries, query
     from vault_index.store import filters, injections
 
     opened, journal = vault.open_index(), Journal(vault.config)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from vault_index.api.question import Caller, command, question, recorded
 from vault_index.errors import LessonError, UnreadableError, VaultError
 from vault_index.hotpath.index_files import FOLDER
-from vault_index.search.hit import Entry, Like, Named, Relation, WholeEntry
+from vault_index.retrieval.hit import Entry, Like, Named, Relation, WholeEntry
 
 if TYPE_CHECKING:
-    from vault_index.search.entries import ListOptions
+    from vault_index.retrieval.entries import ListOptions
     from vault_index.vault import Vault
 
 MAX_KEYS = 50  # of a file's frontmatter
@@ -27,7 +27,7 @@ MAX_EDITS = 50  # commits, of which each is a call of git
 @question
 def select(vault: Vault, **chosen: Unpack[ListOptions]) -> tuple[Entry, ...]:
     """List the lessons that are chosen."""
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     return tuple(entries.entries(vault, **chosen))
 
@@ -35,7 +35,7 @@ def select(vault: Vault, **chosen: Unpack[ListOptions]) -> tuple[Entry, ...]:
 @question
 def show(vault: Vault, name: str) -> WholeEntry:
     """Return one lesson with its text, also by the beginning of its name."""
-    from vault_index.search import above, entries
+    from vault_index.retrieval import above, entries
 
     elsewhere = above.named(vault, name) if ":" in name else None
     other, id = elsewhere[1:] if elsewhere else (vault, name)
@@ -57,7 +57,7 @@ class Counts:
 @question
 def count(vault: Vault) -> Counts:
     """Count the lessons of each category."""
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     return Counts(entries.categories(vault), entries.categories(vault, own=True))
 
@@ -65,7 +65,7 @@ def count(vault: Vault) -> Counts:
 @question
 def categories(vault: Vault, ids: Sequence[str]) -> Mapping[str, list[str]]:
     """Return the categories of the lessons that have exactly these ids, by id."""
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     return entries.filed(vault, ids)
 
@@ -102,7 +102,7 @@ class Page:
 @question
 def page(vault: Vault, name: str) -> Page:
     """Return a lesson with what its page shows."""
-    from vault_index.search import documents, entries
+    from vault_index.retrieval import documents, entries
 
     entry, near = entries.entry_or_near(vault, name)
     if entry is None:
@@ -138,7 +138,7 @@ def tally(vault: Vault, id: str) -> Tally:
 @question
 def nearest(vault: Vault, id: str, most: int = 5) -> tuple[Like, ...]:
     """List the lessons that are most like one."""
-    from vault_index.search import query
+    from vault_index.retrieval import query
 
     return tuple(query.nearest(vault, _entry(vault, id), most))
 
@@ -146,7 +146,7 @@ def nearest(vault: Vault, id: str, most: int = 5) -> tuple[Like, ...]:
 @question
 def related(vault: Vault, id: str, both: bool = False) -> tuple[Relation, ...]:
     """List what a lesson is related to; with `both`, also the lessons that name it."""
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     return tuple(entries.related(vault, _entry(vault, id), both=both))
 
@@ -193,7 +193,7 @@ def diff(vault: Vault, caller: Caller, id: str, commit: str) -> str:
 
 
 def _entry(vault: Vault, id: str) -> WholeEntry:
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     entry, _ = entries.entry_or_near(vault, id)
     if entry is None:

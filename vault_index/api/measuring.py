@@ -1,4 +1,4 @@
-"""Measure the floors of an embedder the first time that one is used: see `search.measuring`."""
+"""Measure the floors of an embedder the first time that one is used: see `retrieval.measuring`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from vault_index.edit import add, init
 from vault_index.errors import EmbedderError
 from vault_index.index import reconcile
-from vault_index.search import floor, measuring
+from vault_index.retrieval import floor, measuring
 from vault_index.vault import open_vault
 
 if TYPE_CHECKING:
     from vault_index.api.question import Caller
-    from vault_index.search.measuring import Unanswered
+    from vault_index.retrieval.measuring import Unanswered
     from vault_index.store.sync import Progress
     from vault_index.vault import Vault
 

@@ -17,8 +17,8 @@ from vault_index.proposals.accept import change_of, write_lesson
 from vault_index.proposals.draft import Proposal
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison, Like
 from vault_index.proposals.similarity import Outlook
-from vault_index.search import entries
-from vault_index.search.hit import Named
+from vault_index.retrieval import entries
+from vault_index.retrieval.hit import Named
 from vault_index.vault import Vault
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index.api.question import Caller, command, question
-from vault_index.search.hit import HITS, ContextBlock, HitList, Query
+from vault_index.retrieval.hit import HITS, ContextBlock, HitList, Query
 
 if TYPE_CHECKING:
     from vault_index.index import classifier
-    from vault_index.search import duplicates
-    from vault_index.search.query import Results
+    from vault_index.retrieval import duplicates
+    from vault_index.retrieval.query import Results
     from vault_index.text.failure import Failure
     from vault_index.vault import Vault
 
@@ -39,7 +39,7 @@ def find(vault: Vault, query: Query) -> HitList:
 
 def found(vault: Vault, query: Query, *, only_trusted: bool = False) -> HitList:
     """Return the same, `only_trusted` as the user's settings say for agents."""
-    from vault_index.search import entries, floor
+    from vault_index.retrieval import entries, floor
 
     k = query.k or vault.config.search.hits or HITS
     asked = replace(query, k=k, weighted=True, phrases=True)
@@ -61,7 +61,7 @@ def found(vault: Vault, query: Query, *, only_trusted: bool = False) -> HitList:
 def _every(vault: Vault, asked: Query, *, only_trusted: bool) -> Results:
     """Return the hits of a search, of the vaults above as well: up to `k` lessons, then skills."""
     from vault_index.recall import allowed
-    from vault_index.search import floor, query
+    from vault_index.retrieval import floor, query
 
     results = query.every_kind(vault, asked)
     if only_trusted:
@@ -89,7 +89,7 @@ def _listed(vault: Vault, results: Results) -> HitList:
 def health(vault: Vault) -> SearchHealth:
     """Search once, and count. Raises as a search does."""
     from vault_index import status
-    from vault_index.search import query
+    from vault_index.retrieval import query
 
     vault.query_vectors = {}  # else the vector of the last time would answer for a model that is away
     listed = _listed(vault, query.every_kind(vault, Query("is anybody there", 1)))
@@ -113,7 +113,7 @@ def compare(vault: Vault, paths: Sequence[str]) -> duplicates.IndexFindings:
     `paths` are relative to the vault's folder. The findings are near-duplicates and prompts of a
     lesson's own that find another one first, or fire it, too.
     """
-    from vault_index.search import duplicates, rivals
+    from vault_index.retrieval import duplicates, rivals
 
     compared = duplicates.against_index(vault, paths)
     return replace(compared, findings=(*compared.findings, *rivals.findings(vault, paths)))
@@ -176,7 +176,7 @@ class Fired:
 def fired(vault: Vault, prompts: Sequence[str]) -> Fired:
     """Return which lessons an agent would get for each prompt."""
     from vault_index.recall import select
-    from vault_index.search import query
+    from vault_index.retrieval import query
 
     found = {
         prompt: tuple(hit.lesson_id for hit in select.for_prompt(vault, prompt).hits)

@@ -15,7 +15,7 @@ from vault_index.check.links import Prerequisite
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
 from vault_index.recall import anchors
-from vault_index.search import above
+from vault_index.retrieval import above
 from vault_index.share import history, remote
 from vault_index.store import ownership
 from vault_index.vault import Vault, open_vault

@@ -17,7 +17,7 @@ from vault_index.api.question import Caller, command
 from vault_index.config import Setting
 from vault_index.edit import InitResult, add, init
 from vault_index.errors import VaultError
-from vault_index.search import evaluate
+from vault_index.retrieval import evaluate
 from vault_index.share import git_hooks
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault

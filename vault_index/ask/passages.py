@@ -21,13 +21,13 @@ from vault_index.lesson import category
 from vault_index.lesson.category import heading_of
 from vault_index.lesson.passages import number_of
 from vault_index.recall import allowed
-from vault_index.search import above, documents, floor, query
-from vault_index.search.hit import Hit, Query
+from vault_index.retrieval import above, documents, floor, query
+from vault_index.retrieval.hit import Hit, Query
 from vault_index.store import filters, schema
 from vault_index.text import blocks
 
 if TYPE_CHECKING:
-    from vault_index.search.documents import Document
+    from vault_index.retrieval.documents import Document
     from vault_index.vault import Vault
 
 LESSONS, JOURNAL = "lessons", "journal"  # kinds of passages

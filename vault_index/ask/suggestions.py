@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vault_index.hotpath import chatter
 from vault_index.recall import allowed, ratings
-from vault_index.search.hit import Query
+from vault_index.retrieval.hit import Query
 from vault_index.store import filters
 from vault_index.text import quote
 

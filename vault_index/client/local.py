@@ -17,8 +17,8 @@ from vault_index.edit.add import write
 from vault_index.embed import download
 from vault_index.errors import EmbedderError, IndexStateError, ModelError, WriteError
 from vault_index.index import reconcile
-from vault_index.search import query
-from vault_index.search.hit import LESSONS
+from vault_index.retrieval import query
+from vault_index.retrieval.hit import LESSONS
 from vault_index.watch import launch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vault_index.api.question import Ask
     from vault_index.client import Options
     from vault_index.config import Config
-    from vault_index.search.hit import Hit
+    from vault_index.retrieval.hit import Hit
     from vault_index.store.sync import Stats
     from vault_index.vault import Vault
 
@@ -154,9 +154,6 @@ def _has_index(vault: Vault) -> bool:
     except IndexStateError:
         return False
     return True
-
-
-# The two steps of a script: `vault_index.search` and `vault_index.add`.
 
 
 def search(

@@ -31,8 +31,8 @@ from vault_index.lesson import edits, parse
 from vault_index.lesson.category import checked
 from vault_index.lesson.file import LessonFile, hash_of_file
 from vault_index.lesson.frontmatter import metadata_of, own_of
-from vault_index.search import duplicates
-from vault_index.search.duplicates import DUPLICATE_COSINE
+from vault_index.retrieval import duplicates
+from vault_index.retrieval.duplicates import DUPLICATE_COSINE
 from vault_index.store import filters
 from vault_index.vault import Vault
 

@@ -15,8 +15,8 @@ from vault_index.errors import VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import MAX_TAUGHT, MAX_TAUGHT_CHARS
 from vault_index.lesson import parse
-from vault_index.search import entries, failures
-from vault_index.search.hit import WholeEntry
+from vault_index.retrieval import entries, failures
+from vault_index.retrieval.hit import WholeEntry
 from vault_index.text import failure
 from vault_index.vault import Vault
 

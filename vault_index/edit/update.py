@@ -19,8 +19,8 @@ from vault_index.lesson.file import OWN_KEYS, LessonFile
 from vault_index.lesson.parse import TYPES, parse_file
 from vault_index.recall import anchors
 from vault_index.recall.anchors import CONFIRMED
-from vault_index.search import entries
-from vault_index.search.hit import WholeEntry
+from vault_index.retrieval import entries
+from vault_index.retrieval.hit import WholeEntry
 from vault_index.store import ownership
 from vault_index.vault import Vault
 

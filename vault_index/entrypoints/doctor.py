@@ -24,7 +24,7 @@ from vault_index.hotpath.log import HOOK_LOG, NO_INDEX
 from vault_index.lesson.file import hash_of_file
 from vault_index.recall import ratings
 from vault_index.recall.silence import OTHER_LANGUAGE
-from vault_index.search import entries, floor
+from vault_index.retrieval import entries, floor
 from vault_index.share import git_hooks
 from vault_index.state import notes
 from vault_index.store import injections, manifest, ownership, times

@@ -32,7 +32,7 @@ from vault_index.proposals.draft import Proposal
 from vault_index.proposals.fingerprint import NOT_COMPARED, Comparison
 from vault_index.proposals.similarity import Outlook
 from vault_index.recall import anchors
-from vault_index.search.hit import WholeEntry
+from vault_index.retrieval.hit import WholeEntry
 from vault_index.store import delivery
 from vault_index.text import blocks, failure
 from vault_index.transcripts import vocabulary

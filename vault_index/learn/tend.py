@@ -31,7 +31,7 @@ from vault_index.transcripts import events
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
-    from vault_index.search.hit import WholeEntry
+    from vault_index.retrieval.hit import WholeEntry
     from vault_index.vault import Vault
 
 MOST = 20  # lessons of a turn: more are not read by whoever accepts them

@@ -31,7 +31,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.proposals.draft import Proposal
-    from vault_index.search.hit import WholeEntry
+    from vault_index.retrieval.hit import WholeEntry
     from vault_index.vault import Vault
 
 TRAILER = "Learned-From: session"

@@ -19,9 +19,9 @@ from vault_index.lesson.category import prefixes
 from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.fingerprint import Comparison
-from vault_index.search import duplicates, entries, evidence, floor, query, scoring, unindexed
-from vault_index.search.hit import Query
-from vault_index.search.scoring import PIECE_WEIGHT
+from vault_index.retrieval import duplicates, entries, evidence, floor, query, scoring, unindexed
+from vault_index.retrieval.hit import Query
+from vault_index.retrieval.scoring import PIECE_WEIGHT
 from vault_index.store import filters
 from vault_index.text.words import searched_words, stem_of
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from vault_index import git
 from vault_index.lesson import file
 from vault_index.recall import anchors, ratings
-from vault_index.search.duplicates import DUPLICATE_COSINE
-from vault_index.search.hit import Hit
+from vault_index.retrieval.duplicates import DUPLICATE_COSINE
+from vault_index.retrieval.hit import Hit
 from vault_index.store import filters, schema
 from vault_index.store.reader import Reader, once
 

@@ -28,7 +28,7 @@ from vault_index.lesson.parse import Anchor, anchor_of, parse_time
 from vault_index.store import filters
 
 if TYPE_CHECKING:
-    from vault_index.search.hit import Hit
+    from vault_index.retrieval.hit import Hit
     from vault_index.vault import Vault
 
 KEY = "anchors"  # of a lesson's frontmatter

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vault_index.search.hit import Hit
+from vault_index.retrieval.hit import Hit
 from vault_index.text import blocks, excerpt, quote
 
 FENCE_OPEN, FENCE_CLOSE = "<lessons>", "</lessons>"

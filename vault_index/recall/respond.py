@@ -28,8 +28,8 @@ from vault_index.hotpath import hook_event, log
 from vault_index.hotpath.hook_event import Event
 from vault_index.index.rows import MAX_TAUGHT_CHARS
 from vault_index.recall import allowed, block, select, signpost, silence
-from vault_index.search import above, failures
-from vault_index.search.hit import ContextBlock, Hit
+from vault_index.retrieval import above, failures
+from vault_index.retrieval.hit import ContextBlock, Hit
 from vault_index.store import delivery, filters
 from vault_index.store.delivery import LINE, NEAR, SKILL, WHOLE, Delivery, Given, HookReply
 from vault_index.store.reader import Reader, once

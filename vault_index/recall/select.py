@@ -16,16 +16,16 @@ from vault_index.hotpath import chatter
 from vault_index.index import words
 from vault_index.lesson import passages
 from vault_index.recall import allowed, block, silence
-from vault_index.search import above, floor, query, unindexed
-from vault_index.search.floor import COMPANION_SHARE
-from vault_index.search.hit import ContextBlock, Hit, Query
+from vault_index.retrieval import above, floor, query, unindexed
+from vault_index.retrieval.floor import COMPANION_SHARE
+from vault_index.retrieval.hit import ContextBlock, Hit, Query
 from vault_index.store import filters
 from vault_index.text import excerpt
 from vault_index.text.words import terms_of
 
 if TYPE_CHECKING:
     from vault_index.config import Config
-    from vault_index.search.query import Results
+    from vault_index.retrieval.query import Results
     from vault_index.vault import Vault
 
 MAX_LINES = 3  # at a prompt: three titles are read at a glance

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.lesson import category
 from vault_index.recall import block
-from vault_index.search import above
+from vault_index.retrieval import above
 from vault_index.store import filters
 from vault_index.text.words import count
 

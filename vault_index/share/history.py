@@ -17,7 +17,7 @@ from vault_index import files, git
 from vault_index.errors import GitError, GitUnavailableError, LessonError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse
-from vault_index.search.hit import WholeEntry
+from vault_index.retrieval.hit import WholeEntry
 from vault_index.vault import Vault, printable, shown
 
 

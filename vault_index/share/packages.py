@@ -16,7 +16,7 @@ from vault_index import git
 from vault_index.errors import GitError
 from vault_index.features import VaultsTable
 from vault_index.hotpath import index_files
-from vault_index.search import above
+from vault_index.retrieval import above
 from vault_index.vault import FOLDER, Vault
 
 MAX_FOLDERS = 1000  # that are looked into for lessons which git does not track yet

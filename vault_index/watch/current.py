@@ -33,7 +33,7 @@ from vault_index.index import reconcile, skills, words
 from vault_index.journal.journal import Journal
 from vault_index.recall import allowed
 from vault_index.recall.respond import WITHOUT_INDEX, respond
-from vault_index.search import above, failures, floor, query
+from vault_index.retrieval import above, failures, floor, query
 from vault_index.store import manifest
 from vault_index.store.completing import Completed
 from vault_index.store.sync import Stats

@@ -23,7 +23,7 @@ from vault_index import features, files, git, native, state
 from vault_index.errors import IndexStateError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.index import reconcile
-from vault_index.search import floor
+from vault_index.retrieval import floor
 from vault_index.store import completing, ownership
 from vault_index.store.completing import Completed
 from vault_index.store.sync import Stats

@@ -12,8 +12,8 @@ from tests.support.commands import run
 from tests.support.files import MakeVault
 from tests.support.given import given_to
 from vault_index.recall import select
-from vault_index.search import query
-from vault_index.search.hit import Query
+from vault_index.retrieval import query
+from vault_index.retrieval.hit import Query
 from vault_index.vault import open_vault
 
 

@@ -16,7 +16,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from vault_index.search.hit import Entry
+    from vault_index.retrieval.hit import Entry
     from vault_index.vault import Vault
 
 _ONE_WORD = re.compile(r"(?!-)[\w./#+@%,-]+")
@@ -82,7 +82,7 @@ def _ids(vault: Vault) -> list[str]:
 
 def _listed(vault: Vault) -> list[Entry]:
     from vault_index.errors import VaultError
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     try:
         return entries.entries(vault)

@@ -21,7 +21,7 @@ from vault_index.errors import VaultError, WriteError
 from vault_index.text.words import meant, nearest
 
 if TYPE_CHECKING:
-    from vault_index.search.hit import Entry, WholeEntry
+    from vault_index.retrieval.hit import Entry, WholeEntry
     from vault_index.vault import Vault
 
 LONG_STEPS = 1000  # which take seconds
@@ -281,7 +281,7 @@ def pick(near: str = "") -> str:
 
 def _search(lessons: Sequence[Entry], words: str) -> Sequence[Entry]:
     """Return the lessons whose id or title holds all words or, without any, the hits of a search."""
-    from vault_index.search.hit import Query
+    from vault_index.retrieval.hit import Query
 
     named_so = [(f"{lesson.id} {lesson.title}".lower(), lesson) for lesson in lessons]
     wanted = words.lower().split()

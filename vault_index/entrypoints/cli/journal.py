@@ -16,7 +16,7 @@ from vault_index.entrypoints.cli import context, options, output
 from vault_index.entrypoints.wording import excerpt, journal
 from vault_index.errors import VaultError
 from vault_index.journal.record import JournalHits, KeptRecord, ListedSession
-from vault_index.search.hit import parts_of
+from vault_index.retrieval.hit import parts_of
 from vault_index.store import times
 from vault_index.text.words import count
 

@@ -20,14 +20,14 @@ from vault_index.api import codec
 from vault_index.entrypoints.cli import completion, context, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.errors import GitError, UnreadableError, VaultError
-from vault_index.search.hit import percent_of
+from vault_index.retrieval.hit import percent_of
 from vault_index.text.blocks import composed, shorten_line
 from vault_index.text.words import ago, count
 
 if TYPE_CHECKING:
     from vault_index.api.injection import Injection, Rated, TeachResult
     from vault_index.api.lesson import Tally
-    from vault_index.search.hit import Entry, Relation, WholeEntry
+    from vault_index.retrieval.hit import Entry, Relation, WholeEntry
     from vault_index.vault import Vault
 
 SESSIONS = 5  # of the journal, in which the last failure is looked for
@@ -402,7 +402,7 @@ def edit_command(lesson_id: str | None) -> None:
 @options.yes
 def rm_command(lesson_id: str, yes: bool) -> None:
     """Delete a lesson, its file or its section, after asking."""
-    from vault_index.search import entries
+    from vault_index.retrieval import entries
 
     entry = _entry(lesson_id)
     if yes and not entries.matches(lesson_id, {entry.id: entry.path}):

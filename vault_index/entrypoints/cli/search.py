@@ -17,7 +17,7 @@ from vault_index.store import times
 
 if TYPE_CHECKING:
     from vault_index.errors import VaultError
-    from vault_index.search.hit import Hit, HitList, Query
+    from vault_index.retrieval.hit import Hit, HitList, Query
 
 
 @options.command("search", 'lessons search -c devops/ci-cd "heap out of memory"', paged=True)
@@ -96,7 +96,7 @@ def _sessions_alone(asked: Query, error: VaultError) -> options.Answers:
 
 def _query(text: str, *, kinds: tuple[str, ...], **options: Any) -> tuple[Query, dict[str, Any]]:
     """Return the search that options ask for, and the options that narrow it to some lessons."""
-    from vault_index.search.hit import Query
+    from vault_index.retrieval.hit import Query
     from vault_index.store.filters import Filter
 
     narrowing = ("tags", "type", "since", "until")
@@ -161,7 +161,7 @@ def _is_injected(hit: Hit, answer: HitList) -> bool:
 
 def _explain(answer: HitList) -> None:
     from vault_index.entrypoints.wording import hits
-    from vault_index.search.hit import parts_of
+    from vault_index.retrieval.hit import parts_of
 
     least = "not measured yet" if answer.floor is None else parts_of(answer.floor)
     output.say()
@@ -254,7 +254,7 @@ def eval_command(
 
 
 def _print_figures(figures: dict[str, Any]) -> None:
-    from vault_index.search.evaluate import EXPLAINED
+    from vault_index.retrieval.evaluate import EXPLAINED
 
     for key, meaning in EXPLAINED.items():
         figure = "" if key == "by_kind" else _figure(figures[key])

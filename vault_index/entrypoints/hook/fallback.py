@@ -15,7 +15,7 @@ from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import select
 from vault_index.recall.respond import respond
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.store import delivery, manifest
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch

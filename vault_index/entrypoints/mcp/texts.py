@@ -15,7 +15,7 @@ from vault_index.entrypoints.wording.hits import without_quotes
 from vault_index.errors import VaultError
 from vault_index.journal.record import Around, JournalHit, JournalHits
 from vault_index.recall import block
-from vault_index.search.hit import Hit, HitList
+from vault_index.retrieval.hit import Hit, HitList
 from vault_index.store import times
 from vault_index.text import quote
 

@@ -18,7 +18,7 @@ from vault_index.entrypoints.web.render import BESIDE, address_with, fragment, p
 from vault_index.entrypoints.web.vault_client import Client
 from vault_index.hotpath import spool
 from vault_index.recall.silence import NOTHING
-from vault_index.search.hit import percent_of
+from vault_index.retrieval.hit import percent_of
 from vault_index.store.times import day_named, local, milliseconds
 
 AT = "/activity"

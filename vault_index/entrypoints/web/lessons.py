@@ -50,9 +50,9 @@ from vault_index.entrypoints.web.refusal import (
 from vault_index.entrypoints.web.render import fragment, page
 from vault_index.entrypoints.web.vault_client import Client, VaultClient
 from vault_index.lesson.parse import TYPES
-from vault_index.search import hit as searches
-from vault_index.search.documents import Course
-from vault_index.search.hit import NOT_IN_JSON, Hit, HitList, WholeEntry
+from vault_index.retrieval import hit as searches
+from vault_index.retrieval.documents import Course
+from vault_index.retrieval.hit import NOT_IN_JSON, Hit, HitList, WholeEntry
 
 
 async def one_at_a_time(client: Client) -> AsyncIterator[None]:

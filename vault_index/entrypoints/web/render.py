@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.features import FEATURES
-from vault_index.search.hit import percent_of
+from vault_index.retrieval.hit import percent_of
 from vault_index.store import times
 from vault_index.text.quote import visible
 from vault_index.text.words import ago, count

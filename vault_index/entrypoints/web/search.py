@@ -35,8 +35,8 @@ from vault_index.entrypoints.wording.hits import (
 )
 from vault_index.recall import block
 from vault_index.recall.silence import without_withheld
-from vault_index.search.hit import ContextBlock, Hit, Query
-from vault_index.search.query import MAX_QUERY_CHARS
+from vault_index.retrieval.hit import ContextBlock, Hit, Query
+from vault_index.retrieval.query import MAX_QUERY_CHARS
 from vault_index.text.quote import clean
 from vault_index.text.words import STOP_WORDS
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from vault_index.recall import block
-from vault_index.search.hit import Entry, Hit, HitList, Relation, WholeEntry
+from vault_index.retrieval.hit import Entry, Hit, HitList, Relation, WholeEntry
 from vault_index.text import blocks, quote
 from vault_index.text.excerpt import best_sentence
 

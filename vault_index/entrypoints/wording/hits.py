@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vault_index.entrypoints.wording import excerpt
 from vault_index.recall.block import named, signed
 from vault_index.recall.silence import NOTHING
-from vault_index.search.hit import TERMS, Hit, parts_of, percent_of
+from vault_index.retrieval.hit import TERMS, Hit, parts_of, percent_of
 from vault_index.text.blocks import after_title
 from vault_index.text.quote import clean, visible_line
 from vault_index.text.words import count
@@ -16,7 +16,7 @@ from vault_index.text.words import count
 if TYPE_CHECKING:
     from vault_index import publish
     from vault_index.learn.skills import build
-    from vault_index.search import documents
+    from vault_index.retrieval import documents
 
 MAX_PHRASE_CHARS = 60
 HEADINGS = {"lessons": "Lessons", "skills": "Skills", "sessions": "Sessions"}

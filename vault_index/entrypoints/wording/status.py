@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vault_index import features
-from vault_index.search.hit import percent_of
+from vault_index.retrieval.hit import percent_of
 from vault_index.store import times
 from vault_index.text.words import ago, count
 

@@ -22,7 +22,7 @@ from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
 from vault_index.lesson.skill import FILE, user_folder
-from vault_index.search import query
+from vault_index.retrieval import query
 from vault_index.store import injections
 from vault_index.text.words import count
 

@@ -1,1 +1,0 @@
-"""Tests of `vault_index/search`."""

@@ -1,0 +1,1 @@
+"""A query -> hits; entries, documents, the floor, near-duplicates, evaluation."""
