@@ -296,9 +296,7 @@ def teach_lesson(
     silent_on_error. The prompt or line is `prompt` or, in the record of a `session`, the one with
     the hash `key`, as far as its text was kept.
     """
-    from vault_index.api import search
     from vault_index.edit import teach
-    from vault_index.text import failure
 
     is_error = kind in teach.ERRORS
     if not is_error and kind not in teach.PROMPTS:
@@ -319,14 +317,8 @@ def teach_lesson(
     new = None if undo else injections.Teaching(kind, _key(change.prompt), change.moved)
     with suppress(WriteError):
         injections.mark(home, vault.root, (session, key or _key(prompt), entry.id), new)
-    if is_error:
-        now = search.failure_recalled(vault, caller, failure.read("", change.prompt))
-    else:
-        now = caller.ask(api.search.recall(query=change.prompt), settled=True)
-    comes = entry.id in [hit.lesson_id for hit in now.hits]
+    comes, silent = _comes(vault, caller, entry.id, change.prompt, is_error=is_error)
     wanted = kind in (teach.FIRES, teach.FIRES_ON_ERROR)
-    acts = undo or comes is wanted
-    why = now.silent or ("others come before it" if wanted else "the lesson still comes")
     return TeachResult(
         id=entry.id,
         title=entry.title,
@@ -334,9 +326,23 @@ def teach_lesson(
         prompt=change.prompt,
         kind=kind,
         changed=change.changed,
-        acts=acts,
-        silent=why,
+        acts=undo or comes is wanted,
+        silent=silent or ("others come before it" if wanted else "the lesson still comes"),
     )
+
+
+def _comes(
+    vault: Vault, caller: Caller, lesson: str, prompt: str, *, is_error: bool
+) -> tuple[bool, str]:
+    """Return whether a lesson comes at a prompt or line now, and why nothing does, if so."""
+    from vault_index.api import search
+    from vault_index.text import failure
+
+    if is_error:
+        now = search.failure_recalled(vault, caller, failure.read("", prompt))
+    else:
+        now = caller.ask(api.search.recall(query=prompt), settled=True)
+    return lesson in [hit.lesson_id for hit in now.hits], now.silent
 
 
 def _prompt_of(vault: Vault, session: str, key: str) -> str:

@@ -55,8 +55,7 @@ def search(
 
     began = time.monotonic()
     _refuse_empty(query)
-    if type and type not in parse.TYPES:
-        raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
+    _refuse_unknown_type(type)
     limit = limit or min(vault.config.search.hits or HITS, MAX_HITS)
     asked = Query(
         query, limit, categories=(category,) if category else (), within=document, lesson=lesson,
@@ -67,12 +66,11 @@ def search(
     if not results.hits and not start:
         entries.refuse_unknown(vault, asked.categories)
     trusted = replace(results, hits=allowed.only_trusted(vault, results.hits))
-    if not start:  # the first page has what the vaults above add
-        trusted = floor.with_above(vault, asked, trusted, allowed.only_trusted)
     # a lesson that is named by its number needs to reach none
     floors = floor.in_force(vault, query, text_only=bool(results.text_only))
     least = floors.line if floors and lesson is None else None
-    if not start:
+    if not start:  # the first page has what the vaults above add, and is counted
+        trusted = floor.with_above(vault, asked, trusted, allowed.only_trusted)
         _count_search(vault, query, trusted.hits, least, began)
     return HitList(
         tuple(trusted.hits),
@@ -94,6 +92,11 @@ def find(vault: Vault, query: Query) -> HitList:
     answer = search.found(vault, replace(query, for_agent=True), only_trusted=True)
     _count_search(vault, query.text, answer.hits, answer.floor, began)
     return answer
+
+
+def _refuse_unknown_type(type: str) -> None:
+    if type and type not in parse.TYPES:
+        raise VaultError(f"no type {type!r:.40}", f"choose one of {', '.join(parse.TYPES)}")
 
 
 def _refuse_empty(query: str) -> None:
