@@ -246,7 +246,7 @@ def load(
 
 
 def vault_problems(data: bytes) -> list[UnknownKey]:
-    """Return what is wrong with the text of a `vault.toml`, with the key "" for no TOML."""
+    """Return the troubles of a `vault.toml` by key; the key is "" where it is no TOML."""
     file = index_files.SETTINGS
     try:
         values = tomllib.loads(data.decode("utf-8"))

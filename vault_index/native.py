@@ -53,7 +53,7 @@ def load(package: str, name: str) -> ModuleType:
 
 
 def wait(call: Callable[..., Any], *args: Any, seconds: float | None = None, **named: Any) -> Any:
-    """Return what an asynchronous function of a compiled module comes to, or raise what it raises.
+    """Run an asynchronous function of a compiled module; return its result, or raise its error.
 
     Raises NotUnderstood if the call does not answer in `seconds`, or not with a future of ours.
     """
@@ -157,7 +157,7 @@ class Pending(Generic[T]):
     # what callers ask for
 
     def result(self) -> T:
-        """Return what the chain comes to. Raises its errors, and NotUnderstood after `seconds`."""
+        """Return the result of the chain. Raises its errors, and NotUnderstood after `seconds`."""
         with self._waiting:
             try:
                 while not self._ended:

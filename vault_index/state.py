@@ -256,7 +256,7 @@ def shrink(home: Path) -> None:
 
 
 def notes(home: Path) -> list[tuple[str, str]]:
-    """Return what the user should know of the database, each with what to do, if anything."""
+    """Return notices about the database as (message, fix); the fix may be ""."""
     messages = [
         (
             f"{home / FILE} was damaged, so it is now {file.name}, and a new one began",
@@ -416,7 +416,7 @@ def _error(
 
 
 def _cause(file: Path, error: sqlite3.Error) -> OSError:
-    """Return what the system said to SQLite, which keeps it for itself, as far as it can be seen."""
+    """Return the system's error below SQLite's, as far as it can be seen."""
     if _code(error) in _FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if file.is_dir():

@@ -99,14 +99,14 @@ class Vault:
         return self.root / FOLDER
 
     def place(self, path: str) -> Path:
-        """Return where a path from the folder with the lessons is, as its names are on disk.
+        """Return the place of a path from the folder with the lessons, as its names are on disk.
 
         Also in other letters, upper or lower: on other disks that is the same file.
         """
         return Path(files.as_on_disk(f"{self.lessons_dir}/{path}", portable.key))
 
     def place_for(self, folder: str, stem: str) -> Path:
-        """Return where a new lesson's file goes, by a name that any disk can hold.
+        """Return the path for a new lesson's file, by a name that any disk can hold.
 
         Raises VaultError for a folder that some cannot.
         """
@@ -218,7 +218,7 @@ class Vault:
 
 
 def stamp_settings(root: Path) -> object:
-    """Return what differs after a change of a settings file: a vault's, or the user's."""
+    """Return a stamp, new after a change of a settings file: a vault's, or the user's."""
     home = index_files.home_folder(os.environ)
     places = root / index_files.FOLDER / index_files.SETTINGS, Path(home) / "config.toml"
     return [files.stamp(place) for place in places]

@@ -82,7 +82,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _arguments_of(function: Callable[..., Any]) -> dict[str, Decode]:
-    """Return how to decode the arguments of a function that are dataclasses; others are plain."""
+    """Return the decoders of a function's arguments that are dataclasses; others are plain."""
     scope = vars(importlib.import_module(function.__module__))
     kinds = {
         name: scope.get(str(spelled).removesuffix(" | None"))
@@ -103,7 +103,7 @@ def _type_of(name: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _decoder(kind: Any) -> Decode | None:
-    """Return what makes a value of a type from JSON; None where JSON has it already."""
+    """Return the decoder of a type; None where JSON has the value already."""
     if is_dataclass(kind):
         return _of_dataclass(kind)
     origin, inner = typing.get_origin(kind), typing.get_args(kind)

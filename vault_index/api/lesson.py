@@ -72,7 +72,7 @@ def categories(vault: Vault, ids: Sequence[str]) -> Mapping[str, list[str]]:
 
 @question
 def sources(vault: Vault, paths: Sequence[str]) -> Mapping[str, str]:
-    """Return where the lessons of some files came from, by id, as their frontmatter says."""
+    """Return the sources of the lessons in some files, by id, from their frontmatter."""
     from vault_index import files
     from vault_index.lesson import parse
 

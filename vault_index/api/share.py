@@ -103,7 +103,7 @@ def vaults(vault: Vault, caller: Caller) -> list[above.Listed]:
 
 
 def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) -> list[Finding]:
-    """Check what the files say and, as far as there is an index, compare them with it."""
+    """Check the files, and compare them with the index if there is one."""
     findings = _of_names(vault, chosen)
     notes: list[str] = []
     built: set[str] = set()

@@ -180,7 +180,7 @@ def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
 
 
 def _place(vault: Vault, wanted: SearchRequest) -> _SearchScope:
-    """Return where a question is to be searched, and notes on the names that nothing has."""
+    """Return the places to search for a question, and notes on the names that nothing has."""
     notes, number = list[str](), wanted.lesson_number
     within = _named(vault, wanted.document, notes)
     extra = wanted.document.strip() if within is None else ""
@@ -276,7 +276,7 @@ def _gaps(seen: Sequence[tuple[int, int]], length: int) -> list[slice]:
 
 
 def _outline(passage: Passage, whole: str) -> Passage | None:
-    """Return the headings of a lesson of which a passage shows a part, or None of a short one."""
+    """Return the outline of a lesson that a passage shows a part of; None if it is short."""
     if len(whole) <= 2 * MAX_CHARS:
         return None
     headings = _headings(whole)

@@ -275,7 +275,7 @@ def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None
 
 
 def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
-    """Return what the model wrote before it failed; if nothing, the answer without a model."""
+    """Return the text of the model before it failed; if there is none, the answer without a model."""
     try:
         if course.shown and course.search is None and not _is_chatter(course.query):
             _search(course, find, SearchRequest(course.query))
@@ -304,7 +304,7 @@ def _answer(course: _Course, status: str, hint: str = "") -> Answer:
 
 
 def _written(course: _Course) -> Answer:
-    """Return what a model wrote. Raises ModelCallError if nothing is left of it."""
+    """Return the answer that a model wrote. Raises ModelCallError if nothing is left of it."""
     is_weak = bool(course.passages) and all(each.is_weak for each in course.passages)
     text, cited = course.checked()
     if not text:

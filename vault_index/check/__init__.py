@@ -78,7 +78,7 @@ class Selection:
 
 
 def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
-    """Return all lesson files of a vault, and what else of its repository comes before an agent.
+    """Return all lesson files of a vault, and the other files of its repository that agents read.
 
     With `only`, those that are shown as one of these paths.
     """

@@ -72,7 +72,7 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
 
 
 def _head(shown: str, file: LessonFile, metadata: dict[Any, Any]) -> Iterator[Finding]:
-    """Find what a reader would not expect: a second block, keys that mean nothing here."""
+    """Find surprises for a reader: a second block, keys that mean nothing here."""
     above = (n for n in file.body if not file.lines[n].strip().startswith(("#", "<!--")))
     start = next((n for n in above if file.lines[n].strip()), file.body.stop)
     below = LessonFile.of_lines(file.lines[start:], file.path)

@@ -198,7 +198,7 @@ def _heads(regex: str) -> frozenset[str]:
 
 
 def _tree(regex: str) -> Sequence[tuple[object, Any]]:
-    """Return what Python's parser makes of a regular expression; nothing if it is not there."""
+    """Parse a regular expression as Python does; [] if its parser is not there."""
     try:
         tree = importlib.import_module("re._parser").parse(regex, re.MULTILINE)
     except (ImportError, AttributeError):  # private to Python: without it, every text is searched

@@ -122,7 +122,7 @@ def _redacted(text: str, keeps_lines: bool) -> str:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Yield where secrets begin and end, how doubtful it is what they are, and what they are."""
+    """Yield (start, end, doubt, kind) of each secret."""
     for start, stop, rule in secrets.spans(text, strict=True):
         name = _ARTICLE.sub("", rule.why).lower()
         if rule.where:
@@ -157,7 +157,7 @@ def _ends_of_keys(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _to_quote(text: str, begin: int, end: int) -> int:
-    """Return where a value ends that began after a quotation mark: signs may be within it."""
+    """Return the end of a value that began after a quotation mark: signs may be within it."""
     quote = text[begin - 1 : begin]
     if quote in ("'", '"', "`") and text[end : end + 1] not in ("", quote):
         close = text.find(quote, end, end + 100)

@@ -134,7 +134,7 @@ def _noted(text: str) -> frozenset[str]:
 
 
 def readable(data: bytes) -> str:
-    """Return what can be read in a file, also in one that is not UTF-8 text.
+    """Return the readable text of a file, also of one that is not UTF-8.
 
     A secret is made of ASCII characters: other bytes are replaced, and the zeros dropped that lie
     between the letters of UTF-16.
@@ -143,7 +143,7 @@ def readable(data: bytes) -> str:
 
 
 def spans(text: str, *, strict: bool = False) -> Iterator[tuple[int, int, Pattern]]:
-    """Yield where the secrets of a text begin and end, each with the pattern that says whose it is.
+    """Yield (start, end, pattern) of each secret of a text.
 
     If a pattern has a value, only the value is the secret. Spans may overlap.
     """

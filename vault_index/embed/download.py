@@ -214,7 +214,7 @@ def fetch(
 
 
 def announcement(config: Config) -> str:
-    """Return what a newcomer should know of the model, in a line; "" where it is here or not wanted."""
+    """Return a line about the model for a newcomer; "" where it is here or not wanted."""
     now = state(config.home)
     if not config.is_built_in or now.state == READY:
         return ""

@@ -80,7 +80,7 @@ _HINTS = {  # what an error's hint says in words, as a command
 
 
 def examine(named: str | None, *, whole: bool = True) -> list[Trouble]:
-    """Return what is wrong, the gravest first. Nothing is raised for a broken vault.
+    """Return the troubles, the gravest first. Nothing is raised for a broken vault.
 
     Unless `whole`, the words of a lesson are not searched again if the index found nothing in them, and
     an index that nobody needed yet is nothing wrong.

@@ -330,7 +330,7 @@ def remove_file(file: Path, *, expected: bytes, within: Path) -> None:
 
 
 def remove_empty(folder: Path, top: Path) -> None:
-    """Remove a folder and those above it, below `top`, as far as there is nothing in them."""
+    """Remove a folder and its empty parents below `top`."""
     try:
         for each in _between(folder, top):
             each.rmdir()
@@ -457,7 +457,7 @@ def remove_left_over(file: Path) -> None:
 
 @lru_cache(maxsize=1)
 def _machine() -> str:
-    """Return what tells apart the machines, and containers, whose processes have their own ids."""
+    """Return an id of this namespace of process ids: a machine, or a container."""
     try:
         space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115  # not a file's name
     except OSError:

@@ -1,4 +1,4 @@
-"""The word of commits: who wrote each lesson and when, and what files were at a commit."""
+"""The history of a repository: authors and dates of files, their versions, their contents."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _has(table: Table, made: Sequence[SkillRow]) -> bool:
 
 
 def visible(vault: Vault, project: Path | None) -> set[str]:
-    """Return the folders whose skills somebody in a project has: the `folder` of their rows."""
+    """Return the folders whose skills are seen from a project: the `folder` of their rows."""
     folder = project_folder(project) if project else None
     return {str(vault.root / "skills"), str(user_folder()), *([str(folder)] if folder else [])}
 

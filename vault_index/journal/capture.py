@@ -288,7 +288,7 @@ def _ids(stem: str, named: str) -> tuple[str, str]:
 
 
 def _digest(opened: BinaryIO, read_to: ReadTo, size: int) -> Any:
-    """Return the hash of what was read for good, None if the file is not what it was."""
+    """Return the hash of the part already read for good; None if the file was rewritten."""
     if size < max(read_to.size, read_to.bytes):
         return None
     digest = hashlib.sha256()

@@ -103,7 +103,7 @@ def of_session(session: Session) -> list[tuple[JournalRow, str]]:
 
 
 def _texts(record: Record, prompt: Record | None) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (field, text, what full text searches, what is embedded) for each row; at least one."""
+    """Yield at least one row: (field, text, text to search, text to embed)."""
     if record.kind == PROMPT:
         pieces = cut(record.text[:LONGEST]) or [record.title]
         for piece in pieces:
@@ -149,7 +149,7 @@ def _parts(text: str, size: int) -> Iterator[str]:
 
 
 def _turn(record: Record) -> int:
-    """Return what a prompt and the observations of its turn share, and no other record: 60 bits."""
+    """Return an id that a prompt and the observations of its turn share, and no other record: 60 bits."""
     is_of_turn = record.kind != SUMMARY and record.number
     session, _, place = record.id.rpartition("-")
     return int(hash_of(session, str(record.number) if is_of_turn else place)[:15], 16)

@@ -417,7 +417,7 @@ def _is_told_elsewhere(fact: str, record: Record) -> bool:
 
 
 def _completed(observations: Sequence[Record]) -> list[str]:
-    """Return what was done: commits, else changes by their titles, and the checks that pass."""
+    """Return the work done: commits, else changes by their titles, and the checks that pass."""
     lines = []
     for record in observations:
         if record.files_modified or any(tools.is_commit(c.text) for c in record.commands):
@@ -445,7 +445,7 @@ def _next_steps(observations: Sequence[Record], todos: Mapping[str, tuple[str, s
 
 
 def _notes(observations: Sequence[Record]) -> list[str]:
-    """Return what the user decided, and the checks whose last run failed."""
+    """Return the user's decisions, and the checks whose last run failed."""
     decisions = [
         next((fact for fact in record.facts if fact.startswith("The user: ")), record.title)
         for record in observations

@@ -113,7 +113,7 @@ def recorded(journal: Journal, folder: str) -> bool:
 
 
 def recorded_folders(journal: Journal) -> list[str]:
-    """Return the folders whose sessions are recorded, `*` for all, `!folder` for none of it.
+    """Return the folders whose sessions are recorded: `*` for all, `!folder` excludes one.
 
     Raises UnreadableError.
     """

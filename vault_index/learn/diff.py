@@ -62,7 +62,7 @@ class ProjectDiff:
 
 
 def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[str], bool]:
-    """Return what says of a path whether something may be learned from it.
+    """Return a predicate: whether something may be learned from a path.
 
     `globs` are of the settings, `folders` are left out with all that is below them.
     """
@@ -79,7 +79,7 @@ def wanted(globs: Iterable[str] = (), folders: Iterable[str] = ()) -> Callable[[
 
 
 def between(folder: Path, base: str, until: str, is_wanted: Callable[[str], bool]) -> ProjectDiff:
-    """Return what changed from a commit, "" for none, to another, "" for what is there now."""
+    """Diff a commit ("": the empty tree) against another ("": the work tree)."""
     difference = git.difference(folder, base, until, is_wanted, _MAX_RAW)
     if difference is None:
         return ProjectDiff()

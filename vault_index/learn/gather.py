@@ -109,7 +109,7 @@ def at_hand(vault: Vault, name: str, folder: Path) -> Material:
 
 
 def _heard(journal: Journal, session: Session, globs: Sequence[str]) -> tuple[Moment, ...]:
-    """Return what stands in a session's transcript, with what calls printed, and in the journal.
+    """Return the moments of a session's transcript, with the output of calls, and of the journal.
 
     It is all that its agent had: one that resumes a session goes on in its file, or copies what was said
     before. Raises VaultError if the file cannot be read.
@@ -304,7 +304,7 @@ def _captured(
 
 
 def _during(vault: Vault, session: Session) -> ProjectDiff | None:
-    """Return what changed in a session's project while it went on; None where git does not say."""
+    """Diff a session's project over its time; None where git does not say."""
     place = Path(session.folder)
     if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
         return None
@@ -340,7 +340,7 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
 
 
 def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
-    """Return which paths of the repository around a folder count: lessons themselves do not."""
+    """Return a predicate of the paths that count in the repository around a folder: no lessons."""
     config = vault.config
     top = git.top_of(place) or place
     lessons = vault.lessons_dir.resolve()
@@ -349,7 +349,7 @@ def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
 
 
 def _by_edits(there: Sequence[Moment]) -> ProjectDiff:
-    """Return what the agent's edits changed: the repository is not here."""
+    """Diff the agent's edits: the repository is not here."""
     by_path: dict[str, list[Moment]] = {}
     for each in there:
         if each.kind in CHANGES:

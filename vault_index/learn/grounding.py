@@ -147,7 +147,7 @@ def nearest_passage(quote: str, texts: Iterable[str]) -> str:
 
 
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
-    """Return where a proposal is from, as it keeps it: the project, the day, who says each quote."""
+    """Return the origin of a proposal: the project, the day, the speaker of each quote."""
     checks = [material.moments[failed].text for failed, _ in moments.repairs(material.moments)]
     said = [(CHECK, text) for text in checks]
     said += _said(material.heard or material.moments)
@@ -159,7 +159,7 @@ def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
 
 
 def _first(quote: str, spoken: Iterable[tuple[str, str]]) -> str:
-    """Return who said a quote: of a person and programs the first, else any other.
+    """Return the speaker of a quote: of a person and programs the first, else any other.
 
     An output from before a person typed it is pasted, or the person's by chance.
     """
@@ -168,7 +168,7 @@ def _first(quote: str, spoken: Iterable[tuple[str, str]]) -> str:
 
 
 def _said(there: Iterable[Moment]) -> Iterator[tuple[str, str]]:
-    """Yield what was said in the order of time, with the kind of who said it."""
+    """Yield (kind of the speaker, text) in the order of time."""
     questions = set[str]()
     for each in there:
         if each.kind == moments.AGENT and each.origin == moments.QUESTION:
@@ -198,7 +198,7 @@ def _stands_in(text: str, other: str) -> bool:
 
 
 def prompts_of(material: Material) -> list[str]:
-    """Return what the person typed, in its order."""
+    """Return the texts that the person typed, in their order."""
     there = (*material.moments, *material.heard)
     return list(dict.fromkeys(each.text for each in there if each.kind == moments.PERSON))
 

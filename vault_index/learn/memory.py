@@ -58,7 +58,7 @@ def material_of(vault: Vault, folder: Path) -> tuple[Material, list[LearnedLesso
 
 
 def _places(vault: Vault, folder: Path) -> list[Path]:
-    """Return where Claude Code keeps notes on a folder, the repository around it and the vault."""
+    """Return the folders of Claude Code's notes on a folder, the repository around it and the vault."""
     tops = [folder, git.top_of(folder) or folder, vault.root]
     names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", str(top.resolve())) for top in tops)
     return [reading.claude_folder() / "projects" / name / "memory" for name in names]

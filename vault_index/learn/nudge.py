@@ -31,7 +31,7 @@ _WORDS = (
 
 
 def keep(journal: Journal, session: Session) -> None:
-    """Keep what a session that ended has to learn from, in place of what one before it had."""
+    """Store the nudge of the session that ended, in place of the last one."""
     there = archive.moments_of(journal, session)
     counts = [
         sum(1 for _ in repairs(there)),

@@ -322,7 +322,7 @@ def learn_from(
 def prepare(
     vault: Vault, caller: LearnCaller, material: Material, *, dry_run: bool = False, by: str = ""
 ) -> RunInputs:
-    """Return what a run needs before it asks anybody: its material without orders, model and plan."""
+    """Prepare a run before it asks anybody: its material without orders, model and plan."""
     config = vault.config
     name = "" if by else config[LearnTable].model
     worth = significance.score(material, config[LearnTable])
@@ -347,7 +347,7 @@ def prepare(
 
 
 def request_of(material: Material, caller: LearnCaller) -> Request:
-    """Return what a model is told beside the material."""
+    """Return the request that goes to a model beside the material."""
     said = "\n".join(each.text for each in material.moments if each.kind == PERSON)
     try:
         subject = blocks.ends(said, MAX_SUBJECT) or material.project
@@ -402,7 +402,10 @@ def _entries(work: RunInputs) -> list[LearnedLesson]:
 def propose_entries(
     work: RunInputs, context: gate.Context, entries: list[LearnedLesson], most: int = 0
 ) -> tuple[list[Made], list[tuple[LearnedLesson, str]]]:
-    """Keep what passes the gate, the surest first; return proposals, and what was dropped and why."""
+    """Keep entries that pass the gate, most confident first.
+
+    Return the proposals, and the dropped entries with reasons.
+    """
     usual = stages.max_entries(work.vault.config, work.material)
     most = most or (MAX_AT_ONCE if work.by == AGENT else usual)
     proposals, dropped = list[Made](), list[tuple[LearnedLesson, str]]()

@@ -93,7 +93,7 @@ def _is_running(run: Run) -> bool:
 
 
 def end(config: Config, run: Run) -> None:
-    """Write what came of a run that began. Raises WriteError."""
+    """Write the outcome of a run that began. Raises WriteError."""
     ended = replace(run, trouble=" ".join(run.trouble.split())[:MAX_TROUBLE_CHARS])
     with state.writing(config.home) as db:
         db.execute("DELETE FROM run WHERE at = ? AND pid = ?", [ended.at, ended.pid])
@@ -129,7 +129,7 @@ def has_proposed(config: Config, session: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The sum of runs: how many, what they made and took. The cost is what models said it was."""
+    """The totals of runs; the cost as the models reported it."""
 
     runs: int
     by_status: Mapping[str, int]

@@ -99,7 +99,7 @@ def score(material: Material, settings: LearnTable = USUAL) -> Significance:
 
 
 def _sign(material: Material, corrections: int) -> str:
-    """Return what went wrong first, or that the person corrected the agent; "" if nothing shows."""
+    """Return the first failure, or that the person corrected the agent; "" if nothing shows."""
     for each in material.moments:
         if each.kind in (FAILED, REFUSED) and not each.is_routine:
             how = "was refused" if each.kind == REFUSED else "failed"

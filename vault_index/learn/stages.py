@@ -210,7 +210,7 @@ def shown(material: Material, config: Config, request: Request, stage: str = ENT
 
 
 def instructed(material: Material, config: Config, request: Request) -> str:
-    """Return what a stage is told and sent for entries, without the form of the answer."""
+    """Return the instructions and material of a stage for entries, without the form of the answer."""
     sent = shown(material, config, request)
     return "\n\n".join((_system(ENTRIES, material, config), str(request), sent))
 
@@ -278,7 +278,7 @@ def _size(material: Material, config: Config, request: Request, stage: str) -> i
 
 
 def _background(answers: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
-    """Return what the steps before the last said, as (label, text), for a reviewer."""
+    """Return the answers of the steps before the last, as (label, text), for a reviewer."""
     what, why, patterns = (answers.get(stage, {}) for stage in FOUR[:-1])
     rows = [("file", [f"{e['path']}: {e['role']}; {e['change']}" for e in what.get("files", ())])]
     rows += [("problem", [why["problem"]] if why.get("problem") else [])]
@@ -351,7 +351,7 @@ class CallPlan:
 
 
 def receiver(config: Config) -> tuple[str, bool]:
-    """Return who gets what the model of the settings is sent, and whether it leaves this machine."""
+    """Return the receiver of a model's prompts, and whether they leave this machine."""
     kind, _, model = config[LearnTable].model.partition(":")
     if kind == "ollama":
         host = config.ollama_host if "//" in config.ollama_host else f"//{config.ollama_host}"

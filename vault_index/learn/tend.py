@@ -233,7 +233,7 @@ def _taken(caller: LearnCaller, proposal: Proposal) -> frozenset[str]:
 
 
 def _said(prompts: Sequence[str], lines: Sequence[str]) -> str:
-    """Return what a reviewer reads in the place of a text."""
+    """Return the text of a proposal that only adds prompts or lines, for its reviewer."""
     said = ["It answers these prompts from now on:", *(f"- {each}" for each in prompts)]
     said += ["", "It comes when a command prints:"] if lines else []
     return "\n".join([*said, *(f"- `{each}`" for each in lines)])

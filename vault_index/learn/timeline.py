@@ -61,7 +61,7 @@ _LABEL = re.compile(rf"(?m)^(?:{'|'.join(KINDS)}): ?")
 def of_session(
     there: Iterable[Moment], is_wanted: Callable[[str], bool] = lambda _path: True
 ) -> Iterator[Moment]:
-    """Yield what a session has to learn from: without calls that only look, and unwanted changes."""
+    """Yield the moments worth learning from: no calls that only look, no unwanted changes."""
     for each in there:
         if each.kind == PERSON and each.origin == events.PLAN:  # the agent wrote it
             yield replace(each, kind=AGENT)

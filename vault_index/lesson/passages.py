@@ -248,7 +248,7 @@ def relation(text: str) -> tuple[str, str]:
 
 
 def related_of(text: str) -> list[tuple[str, str]]:
-    """Return what a lesson is related to: (kind, lesson or subject), the kind of RELATIONS."""
+    """Return the relations of a lesson: (kind, lesson or subject), the kind of RELATIONS."""
     _, *rest = _HEADING.split(text)
     under = dict(zip(rest[::2], rest[1::2], strict=True)).get(RELATED, "")
     links = map(_RELATED.fullmatch, map(str.strip, under.strip().splitlines()))

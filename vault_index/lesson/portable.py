@@ -23,7 +23,7 @@ _IN_PLACE = "-lesson"  # after the name of a device
 
 
 def key(path: str) -> str:
-    """Return what is the same for paths that are one on a disk which ignores case."""
+    """Return a key that is equal for paths that are one on a disk which ignores case."""
     return composed(composed(path).casefold())
 
 

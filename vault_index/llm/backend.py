@@ -162,7 +162,7 @@ def json_object(data: Any) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls and what they took. `cost` is in dollars, None where nobody says; `seconds` of waiting.
+    """The usage of calls. `cost` is in dollars, None if unknown; `seconds` are of waiting.
 
     Tokens are those that the server counted, else an estimate: four characters a token.
     """

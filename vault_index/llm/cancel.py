@@ -77,7 +77,7 @@ def in_thread(work: Callable[[], _T], name: str) -> Future[_T]:
 
 
 def call(work: Callable[[_Take], _T], take: _Take, end: Callable[[], None]) -> _T:
-    """Return what `work` returns; `take` gets the pieces that it passes on, and "" in each silent second.
+    """Run `work` and return its result; `take` gets its pieces, and "" in each silent second.
 
     An exception of `take`, or Ctrl-C, ends the work by `end` and passes through.
     """

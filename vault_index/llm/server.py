@@ -267,7 +267,7 @@ class HttpBackend(backend.Backend):
         return False
 
     def _post(self, body: Mapping[str, Any], stream: StreamedReply | None) -> Answered:
-        """Return what the server answers, whatever the status. Raises ModelCallError."""
+        """Return the server's answer, whatever the status. Raises ModelCallError."""
         import httpx  # 80 ms
 
         server, setting = f"{self.name}: {self.server}", self.setting

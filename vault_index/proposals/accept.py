@@ -186,7 +186,7 @@ def _lowered(text: str) -> str:
 def _before_writing(
     vault: Vault, proposal: Proposal, entry: WholeEntry | None, subject: str
 ) -> add.First:
-    """Return what releases a lesson for agents and, with a `subject`, commits it, before it is written.
+    """Return a step before a lesson is written: it is released and, with a `subject`, committed.
 
     A lesson that was held back before its change stays so. It raises VaultError, with nothing written.
     """

@@ -66,7 +66,7 @@ def propose(
 
 
 def waiting(vault: Vault) -> list[Proposal]:
-    """Return what waits, oldest first; a file that a person broke has an error as its finding."""
+    """Return the waiting proposals, oldest first; a file that a person broke has an error as finding."""
     folder = store.folder_of(vault)
     proposals = [store.load(folder, id) for id in store.ids(folder)]
     return sorted(proposals, key=lambda proposal: proposal.created)
@@ -107,7 +107,7 @@ def edit(
     seen: str,
     categories: Collection[str] = (),
 ) -> Proposal:
-    """Write an edited proposal, of which the editor got `seen`; its age counts from now.
+    """Write an edited proposal; `seen` is the text that was edited. Its age counts from now.
 
     Raises CheckError for what `check` calls an error, ChangedError if it is not what was seen.
     """

@@ -35,7 +35,7 @@ _HINT = "see their ids with `lessons review list`"
 
 
 def folder_of(vault: Vault) -> Path | None:
-    """Return where the proposals of a vault are; None before the first. Writes nothing.
+    """Return the folder of a vault's proposals; None before the first. Writes nothing.
 
     Raises StateError, and LinkError for a link in its place.
     """
@@ -162,7 +162,7 @@ def bring_back(folder: Path, name: str) -> str:
 
 
 def rejected(vault: Vault) -> list[Fingerprint]:
-    """Return what recognises the rejected ones, oldest first."""
+    """Return the fingerprints of the rejected ones, oldest first."""
     with state.reading(vault.config.home) as db:
         of = "WHERE place = ? ORDER BY rowid"
         return state.select(db, "rejected", Fingerprint, of, [str(folder_of(vault))])
@@ -176,7 +176,7 @@ def forget_rejected(vault: Vault, id: str) -> None:
 
 
 def reject(vault: Vault, own: Fingerprint) -> None:
-    """Keep what recognises a proposal. Raises WriteError."""
+    """Keep the fingerprint of a rejected proposal. Raises WriteError."""
     place = str(folder_of(vault))
     with state.writing(vault.config.home) as db:
         db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [place, own.id])

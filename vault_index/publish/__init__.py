@@ -176,7 +176,7 @@ def publish_rows(vault: Vault, uri: str, progress: Progress) -> int:
 
 
 def name_of(vault: Vault) -> str:
-    """Return what marks the rows of a vault: the path of its remote, else the name of its folder."""
+    """Return the mark of a vault's rows: the path of its remote, else the name of its folder."""
     origin = git.setting(vault.root, git.ORIGIN)
     path = origin.partition("://")[2].partition("/")[2] or origin.rpartition(":")[2]
     return path.strip("/").removesuffix(".git") or vault.root.name

@@ -215,7 +215,7 @@ def _order(vault: Vault, hit: Hit) -> tuple[float, int, str]:
 
 
 def _superseding_copies(store: Reader, hits: Sequence[Hit]) -> dict[str, str]:
-    """Return what supersedes hits that are copies of a superseded lesson, by their ids, folded."""
+    """Return the superseding lessons of hits that copy a superseded one, by their ids, folded."""
     newer = _superseding(store)
     named = _superseded(store)
     if not named:

@@ -123,7 +123,7 @@ def _slug(text: str) -> str:
 
 
 def only_there(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits whose regions are there, each with those that changed since it was confirmed."""
+    """Drop hits whose code is gone, and mark anchors that changed since the lesson was confirmed."""
     kept, top = [], None
     for hit in hits:
         states: list[tuple[str, str]] = []

@@ -4,8 +4,8 @@ A call of a tool gets at most one lesson. At a failed command its decision comes
 that the agent does not have; it comes once more at the second same failure, said as such. At an edit it
 is one line: a lesson names files in `applies_to`, globs of a path in the repository that has the file, of
 a part of that path or of a name, as in `[journal] exclude`. An agent of a session gets a lesson once,
-until its context is emptied. A subagent has a context of its own, so what the main agent was told it was
-not.
+until its context is emptied. A subagent has a context of its own: it does not know what
+the main agent was given.
 
 A hook has no time to index much. It indexes a few changed files itself; more files, and their
 authors, are left to the watcher or, without one, to a `lessons index` in the background.
@@ -117,7 +117,7 @@ def _claim_and_record(vault: Vault, event: Event, told: HookReply | None) -> Hoo
 
 
 def _answer(vault: Vault, event: Event, told: HookReply, receipt: str) -> dict[str, Any] | None:
-    """Return what an agent gets, as Claude Code wants it; the receipt is for the person alone."""
+    """Return the answer in Claude Code's form; the receipt is for the person alone."""
     if event.hook_event_name == hook_event.START and event.shows_lines:
         lines = (
             feature.nudge(vault, Path(event.cwd), event.session_id) for feature in features.FEATURES

@@ -133,7 +133,7 @@ def without_index(config: Config, project: Path, session: str, line: str) -> Con
 
 
 def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> ContextBlock:
-    """Return what a session gets again after a compaction: the rules and its latest lessons.
+    """Return the block for a compacted session: the rules and its latest lessons.
 
     `already` are the ids that it received, the latest last.
     """

@@ -162,8 +162,8 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
 
     The floors of full text decide if there are no vectors, until the embedder's floors are measured, and
     for a prompt in a language that the model does not know: to it any two texts of one are alike. Beside
-    the first come the lines of those that score nearly as much: which of some siblings answers a prompt,
-    its reader sees better than any score. So does that of a lesson with the name that a short prompt is.
+    the first come the lines of those that score nearly as much: a reader can tell siblings apart better
+    than the score. So does the line of a lesson with the name that a short prompt is.
     """
     floors = None if asked.text_only else in_force(vault, asked.text)
     is_understood = True

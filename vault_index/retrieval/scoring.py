@@ -121,7 +121,7 @@ def gather(
 
 
 def weight_of(query: str) -> float:
-    """Return what a unit of BM25 adds to a score: the less, the more words of substance a query has."""
+    """Return the weight of BM25 in a score: the less, the more words of substance a query has."""
     words = len(set(_words_of_substance(query)))
     return FULL_TEXT_WEIGHT * min(1.0, SUMMED_WORDS / max(1, words))
 
@@ -330,7 +330,7 @@ class ActingPrompts:
 
 
 def _acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> ActingPrompts:
-    """Return what acts, of rows int64[n] with their cosines to the query, float32[n]."""
+    """Return the acting prompts, of rows int64[n] with their cosines to the query, float32[n]."""
     import numpy as np
 
     close = np.flatnonzero(cosines >= NEAR)
@@ -426,7 +426,7 @@ def look_ahead(table: Reader, query: str) -> None:
 
 
 def look_up(table: Reader, query: str, where: str | None) -> Exact:
-    """Return what the exact words of a query say of the lessons that a filter keeps."""
+    """Score the exact words of a query for the lessons that a filter keeps."""
     substance = _words_of_substance(query)
     is_short = 0 < len(substance) <= NAME_WORDS
     marks = identifiers.of_query(query)

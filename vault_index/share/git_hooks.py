@@ -123,7 +123,7 @@ _CALLS = re.compile(r"^[^#\n]*\blessons\b[^#\n]*\bcheck\b", re.MULTILINE)
 
 
 def _to_add(folder: Path, top: Path) -> str:
-    """Return what to do so that the hooks in a folder check lessons, "" if they do."""
+    """Return the step by which the hooks in a folder check lessons, "" if they do."""
     hook = folder / "pre-commit"
     managed = [file for name in _MANAGED if (file := top / name).is_file()]
     if folder.name == "_":  # of husky, which writes it anew with each install
@@ -134,7 +134,7 @@ def _to_add(folder: Path, top: Path) -> str:
 
 
 def troubles(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield what of hooks and driver is not as `set_up` leaves it, and what helps.
+    """Yield each difference from `set_up`, with its fix.
 
     Hooks that somebody chose stay, as long as they check commits.
     """

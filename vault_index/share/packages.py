@@ -36,7 +36,7 @@ class OtherVaults:
 
 
 def state(vault: Vault) -> OtherVaults:
-    """Return what status says of other vaults and lessons in the repository."""
+    """Return the status of other vaults and lessons in the repository."""
     return OtherVaults(
         vault.config[VaultsTable].above,
         tuple(str(root) for root in unsearched(vault)),

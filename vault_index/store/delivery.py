@@ -204,7 +204,7 @@ def leave_note(home: Path, root: Path, event: Event, told: HookReply) -> None:
 
 
 def take_note(home: Path, root: Path, event: Event) -> HookReply | None:
-    """Return what waits for a subagent; only one process gets it. Raises WriteError."""
+    """Return the note that waits for a subagent; only one process gets it. Raises WriteError."""
     first = (
         "SELECT rowid, told FROM note WHERE vault = ? AND session = ? AND agent = ?"
         " ORDER BY rowid LIMIT 1"

@@ -264,7 +264,7 @@ class Teaching:
 
 
 def mark(home: Path, root: Path, key: Key, new: Teaching | None) -> None:
-    """Note what somebody taught a lesson about a prompt; None takes it back. Raises WriteError."""
+    """Record a teaching of a lesson about a prompt; None takes it back. Raises WriteError."""
     session, prompt, lesson = key
     about = [*session_key(root, session), prompt, lesson]
     with state.writing(home) as db:
@@ -277,7 +277,7 @@ def mark(home: Path, root: Path, key: Key, new: Teaching | None) -> None:
 
 
 def marks(home: Path, root: Path) -> dict[Key, Teaching]:
-    """Return what was taught about prompts, and not taken back."""
+    """Return the teachings about prompts that were not taken back."""
     query = "SELECT session, prompt, lesson, kind, written, moved FROM mark WHERE vault = ?"
     with state.reading(home) as db:
         rows = db.execute(query, [state.vault_of(root)])
@@ -331,7 +331,7 @@ def complaints_of(root: Path, home: Path, within: float | None = None) -> list[d
 
 
 def _entry(line: str) -> dict[str, Any] | None:
-    """Return what a line of the hooks' log says; None for half a line and other texts."""
+    """Parse a line of the hooks' log; None for half a line and other texts."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

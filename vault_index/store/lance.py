@@ -52,7 +52,7 @@ MAX_DAMAGE_CHARS = 160  # of what LanceDB says of an index, without its path
 # of the field that is the key: what `set_unenforced_primary_key` would write
 _IS_KEY = "lance-schema:unenforced-primary-key:position"
 _ALWAYS = 0.0  # seconds: see what other processes committed
-# what it comes to when something is not there any more, or takes other arguments
+# raised where LanceDB's private API changed
 _MISFITS = (NotUnderstood, ImportError, AttributeError, TypeError, LookupError)
 
 _PANIC = "pyo3_runtime"  # the module of an error of Rust that it did not expect itself
@@ -584,7 +584,7 @@ class Table(LanceTable):
     def rows_and_vectors(
         self, columns: Sequence[str], where: str | None = None
     ) -> tuple[list[dict[str, Any]], np.ndarray | None]:
-        """Return what `rows` does, sorted by id, and the rows' vectors, float32[n, dimension].
+        """Return rows as `rows` does, sorted by id, and their vectors, float32[n, dimension].
 
         `id` must be among the columns. The vectors are None in an index that has none.
         """

@@ -178,7 +178,7 @@ def unmade(lacking: int, every: int, what: str) -> str:
 
 
 def version(index: Path) -> files.Stamp:
-    """Return what differs after each write of a manifest: its stamp; zeros if it is not there.
+    """Return the stamp of a manifest, new after each write; zeros if it is not there.
 
     Two changes may fall into one tick of the clock, but each is a new file.
     """
@@ -186,7 +186,7 @@ def version(index: Path) -> files.Stamp:
 
 
 def in_force(index: Path) -> object:
-    """Return what differs where another index is in force, this one was written, or its owner changed."""
+    """Return a stamp, new where another index is in force, this one was written, or its owner changed."""
     folder = f"{index.parent}"  # a prompt asks this ten times, and joining paths is most of it
     names = (f"{folder}/{index_files.POINTER}", f"{folder}/{index_files.OWNER}", f"{index}/{_FILE}")
     return [files.stamp(name) for name in names]

@@ -60,7 +60,7 @@ class Families(NamedTuple):
 
 
 def once(make: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Reader, P], T]:
-    """Keep what a function makes of a table, as long as the table stays at its version."""
+    """Cache the result of a function for a table, as long as the table stays at its version."""
 
     @wraps(make)
     def kept(table: Reader, /, *args: P.args, **named: P.kwargs) -> T:
@@ -126,7 +126,7 @@ class Reader(Table):
         return super().count()
 
     def revision(self) -> str:
-        """Return what differs after every write to the table."""
+        """Return a stamp, new after every write to the table."""
         return f"{self.index.name}@{self.version()}"
 
     # what is in memory, in the order of places
@@ -243,7 +243,7 @@ class Reader(Table):
         return named
 
     def shown_of(self, lesson_ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Return what hits show of whole lessons, by their ids."""
+        """Return the columns that hits show of whole lessons, by their ids."""
         kept = self._kept
         if kept is None:
             return self.rows(self.schema.shown, wholes_of(lesson_ids))

@@ -264,7 +264,7 @@ class Source(ABC, Generic[Changes, Result]):
 
     @abstractmethod
     def update(self, work: Work[Changes]) -> Result:
-        """Write the rows of what differs and what follows; the caller holds the lock."""
+        """Write changed rows and derived tables; the caller holds the lock."""
 
     def sync_or_by_words(self, *, rebuild: bool = False, **how: Any) -> Result:
         """Sync; where the embedder fails, by words, and what is new gets its vectors later.

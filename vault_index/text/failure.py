@@ -1,4 +1,4 @@
-"""A failed command: what says why in its output, what is the same from run to run, what to search for.
+"""A failed command's output: its error lines, a stable signature, a query to search for.
 
 Only text: whoever stores any of it redacts it first.
 """
@@ -185,7 +185,7 @@ class Failure:
 
     @cached_property
     def signature(self) -> str:
-        """Return what two runs of the same failure have in common: 16 hexadecimal digits."""
+        """Return the signature of a failure, equal in two runs: 16 hexadecimal digits."""
         same = "\n".join([self.program, *map(normalise, self.lines)])
         return hashlib.sha256(same.encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -214,7 +214,7 @@ class Failure:
 
 
 def read(command: str, output: str) -> Failure:
-    """Return what a command that failed and its output say; of a long output its two ends."""
+    """Parse a failed command and its output; of a long output its two ends."""
     lines = [line.strip() for line in clean(output)]
     printed = [line for line in lines if not _STATUS.match(line)]
     program = program_of(command)

@@ -19,7 +19,7 @@ def split(text: str) -> list[str]:
 
 
 def matcher(globs: Iterable[str]) -> Callable[..., bool]:
-    """Return what says whether a glob matches a path, a part or the name of it, or another text."""
+    """Return a predicate: whether a glob matches a path, a part or the name of it, or another text."""
     expressions = (_expression(each) for glob in globs for each in _alternatives(glob))
     match = re.compile("|".join(expressions) or "(?!)").match
 
@@ -33,7 +33,7 @@ def matcher(globs: Iterable[str]) -> Callable[..., bool]:
 
 
 def _alternatives(glob: str) -> list[str]:
-    """Return what the braces of a glob stand for: `*.{ts,tsx}` is `*.ts` and `*.tsx`."""
+    """Expand the braces of a glob: `*.{ts,tsx}` is `*.ts` and `*.tsx`."""
     done: list[str] = []
     waiting = [glob]
     while waiting and len(done) + len(waiting) <= MAX_ALTERNATIVES:

@@ -130,7 +130,7 @@ def _is_plain(char: str) -> bool:
 
 
 def _escaped(char: str) -> str:
-    """Show what would steer a terminal as `\\x1b`, and drop what shows nothing."""
+    """Escape characters that steer a terminal, as `\\x1b`, and drop invisible ones."""
     category, code = unicodedata.category(char), ord(char)
     if category in _STEERING or char in _DIRECTION:
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

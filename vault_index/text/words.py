@@ -67,7 +67,7 @@ def small(text: str) -> str:
 
 
 def split_unspaced(text: str) -> str:
-    """Return a text whose words stand apart: pairs in the place of each run; twice is as good as once."""
+    """Split unspaced scripts into pairs of characters. Idempotent."""
     if text.isascii():
         return text
     return _RUN.sub(_pairs, composed(text).translate(_TURKISH))

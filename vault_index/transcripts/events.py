@@ -112,7 +112,7 @@ class TranscriptReader:
         return True
 
     def state(self) -> dict[str, Any]:
-        """Return what another reader needs to go on: JSON, without anything that was typed."""
+        """Return the state for another reader to go on with: JSON, without anything that was typed."""
         return {}
 
     def events(self, line: bytes) -> Iterator[TranscriptEvent]:
@@ -133,7 +133,7 @@ class TranscriptReader:
                 yield map_texts(record, _sound) if may_be_broken else record
 
     def end(self) -> Iterator[TranscriptEvent]:
-        """Yield what only the end of the transcript decides."""
+        """Yield the events that only the end of the transcript decides."""
         yield from ()
 
 

@@ -189,7 +189,7 @@ class Moments:
         self._early: dict[str, TranscriptEvent] = {}  # results that were written before their call
 
     def state(self) -> dict[str, Any]:
-        """Return what another one needs to go on where a prompt begins a turn: JSON."""
+        """Return the state for another one to go on with where a prompt begins a turn: JSON."""
         return {
             "number": self._number,
             "place": self.place,

@@ -53,12 +53,12 @@ def transcripts() -> list[Transcript]:
 
 
 def claude_folder() -> Path:
-    """Return where Claude Code keeps what it knows."""
+    """Return the folder of Claude Code's data."""
     return _folder("CLAUDE_CONFIG_DIR", ".claude")
 
 
 def agent_of(file: Path) -> str:
-    """Return which agent writes files of such a name."""
+    """Return the agent that writes files of such a name."""
     return CODEX if file.name.startswith("rollout-") else CLAUDE
 
 

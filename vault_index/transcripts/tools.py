@@ -190,7 +190,7 @@ def without_data(command: str) -> str:
 
 @lru_cache(maxsize=256)
 def same_as(command: str) -> str:
-    """Return what two runs of one check have in common: the program and its first words.
+    """Return the identity of a check across runs: the program and its first words.
 
     Folder, redirections, filters behind a pipe and options are left out: `go test ./... 2>&1 | tail`
     after changes is the check that failed as `cd x && go test -run TestA ./...`.
@@ -278,7 +278,7 @@ def kind_of(tool: str) -> str:
 def kept_of(
     kind: str, values: Mapping[str, Any], edits: Iterable[Edit], clean: Clean
 ) -> dict[str, Any]:
-    """Return what is kept of a call's input, each text cleaned before it is shortened.
+    """Return the kept part of a call's input, each text cleaned before it is shortened.
 
     `command` and `is_background` of a shell, `files` that it names, `text` that is looked for, todos.
     """

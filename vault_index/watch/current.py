@@ -352,7 +352,7 @@ class SharedEmbedder:
 
 
 def stamp_package() -> list[tuple[str, tuple[int, ...]]]:
-    """Return what an upgrade of this package changes: sizes and mtimes. A backup sets ctimes."""
+    """Return a stamp that an upgrade of this package changes: sizes and mtimes. A backup sets ctimes."""
     folder = Path(vault_index.__file__).parent
     return sorted((str(file), files.stamp(file)[:2]) for file in folder.rglob("*.py"))
 

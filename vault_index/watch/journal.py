@@ -190,7 +190,7 @@ class JournalWatch:
                     self._say(f"journal: {went}")
 
     def _take_in(self) -> bool:
-        """Take in what is noted, and what grew since it was. Whether it may grow on."""
+        """Capture the noted transcripts. Return whether more may come."""
         journal = self.journal
         later = [path for path in self._sizes if self._has_news(path)]
         self._sizes = {}

@@ -272,7 +272,7 @@ class Job:
         return self._status.result() == 0 if self._status.done() else None
 
     def close(self) -> str:
-        """Return what it printed, and close its output. The process must have ended."""
+        """Return its output, and close it. The process must have ended."""
         if self.succeeded:
             self._allow_next()
         size = os.fstat(self._output).st_size - self._offset

@@ -243,7 +243,7 @@ class VaultWatch:
 
     @property
     def _head(self) -> object:
-        """Return what differs after each commit, checkout and reset, without asking git."""
+        """Return a stamp, new after each commit, checkout and reset, without asking git."""
         return () if self._reflog is None else files.stamp(self._reflog)
 
     def _pass(self, *, full: bool) -> Passed:
@@ -368,7 +368,7 @@ class VaultWatch:
             self._waiting.release()
 
     def status(self) -> dict[str, Any]:
-        """Return what `lessons watch --status` shows of the vault."""
+        """Return the vault's part of `lessons watch --status`."""
         lessons: int | None = None
         with contextlib.suppress(VaultError):
             lessons = self._current.vault.open_index().lessons

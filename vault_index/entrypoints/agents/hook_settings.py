@@ -293,7 +293,7 @@ def _groups(hooks: Mapping[str, Any], event: str) -> list[Any]:
 
 
 def _loads(text: str) -> Any:
-    """Return what JSON holds, its numbers as `_dump` writes them. Raises ValueError, RecursionError."""
+    """Parse JSON, its numbers as `_dump` writes them. Raises ValueError, RecursionError."""
 
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is no number of JSON")

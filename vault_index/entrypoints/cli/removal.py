@@ -19,7 +19,7 @@ from vault_index.watch import launch
 
 
 class Step(NamedTuple):
-    """Something that is there: what it is, in a line, and what removes it."""
+    """An installed thing: a line about it, and the function that removes it."""
 
     what: str
     remove: Callable[[], object]
