@@ -275,7 +275,7 @@ def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None
 
 
 def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
-    """Return the text of the model before it failed; if there is none, the answer without a model."""
+    """Return the text of the model before it failed, else the answer without a model."""
     try:
         if course.shown and course.search is None and not _is_chatter(course.query):
             _search(course, find, SearchRequest(course.query))

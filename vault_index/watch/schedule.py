@@ -176,7 +176,7 @@ def heard(state: ScheduleState, now: float, events: Events) -> ScheduleState:
 
 
 def next(state: ScheduleState, now: float) -> Due:  # read as `schedule.next`
-    """Return the action that is due; `Wait` while there is none."""
+    """Return the action that is due; else `Wait`."""
     reason = _reason_to_stop(state, now)
     if reason:
         return Stop(reason)
