@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -252,51 +252,81 @@ def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> Conte
     return replace(own, hits=fresh, silent="") if fresh else own
 
 
+@dataclass(slots=True)
+class _Gathered:
+    """The hits of several queries, one after the other: see `add`."""
+
+    best: dict[str, Hit] = field(default_factory=dict)  # those that may come, by id
+    near: list[Hit] = field(default_factory=list)  # below the floor, or lines where none are wanted
+    silenced: list[Hit] = field(default_factory=list)  # by a taught prompt
+    least: float | None = None  # the floor of the last query
+    nothing: str = silence.NOTHING  # why nothing was found
+    kept_out: str = ""  # why the hits of a query do not come
+
+    def add(self, vault: Vault, asked: Query, budget: _Budget) -> None:
+        """Search once more."""
+        results, floors = floor.lessons_above(vault, asked)
+        self.least = floors.line if budget.lines else floors.whole
+        self.near += [hit for hit, _ in results.dropped[:1] if not results.hits]
+        self.near += [hit for hit in results.hits if hit.as_line and not budget.lines]
+        self.silenced += results.silenced
+        if not results.is_understood:
+            self.nothing = silence.OTHER_LANGUAGE
+        trusted = allowed.only_trusted(vault, budget.shown(results.hits))
+        self.kept_out = self.kept_out or _why_kept_out(results, trusted, self.least)
+        _keep_better(self.best, trusted, budget)
+
+    def silence_taught(self) -> None:
+        """Leave out what a taught prompt silences, whatever another of the queries says."""
+        for hit in self.silenced:
+            self.best.pop(hit.lesson_id, None)
+
+    @property
+    def ranked(self) -> list[Hit]:
+        return sorted(self.best.values(), key=lambda hit: (-hit.rank, hit.lesson_id))
+
+
 def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> ContextBlock:
-    best: dict[str, Hit] = {}
-    least: float | None = None
-    near: list[Hit] = []
-    silenced: list[Hit] = []
-    nothing, kept_out = silence.NOTHING, ""
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if allowed.is_restricted(vault) else 0
     asked = Query("", room, text_only=wanted.text_only, for_agent=True)
     query.look_ahead(vault, queries, text_only=wanted.text_only)
+    found = _Gathered()
     for text in queries:
-        results, floors = floor.lessons_above(vault, replace(asked, text=text))
-        least = floors.line if wanted.lines else floors.whole
-        near += [hit for hit, _ in results.dropped[:1] if not results.hits]
-        silenced += results.silenced
-        nothing = nothing if results.is_understood else silence.OTHER_LANGUAGE
-        near += [hit for hit in results.hits if hit.as_line and not wanted.lines]
-        trusted = allowed.only_trusted(vault, wanted.shown(results.hits))
-        kept_out = kept_out or _why_kept_out(results, trusted, least)
-        _keep_better(best, trusted, wanted)
-    for hit in silenced:  # whatever another of the queries says
-        best.pop(hit.lesson_id, None)
-    found = sorted(best.values(), key=lambda hit: (-hit.rank, hit.lesson_id))
-    kept = allowed.newest(vault, found)
+        found.add(vault, replace(asked, text=text), wanted)
+    found.silence_taught()
+    kept = allowed.newest(vault, found.ranked)
     fresh = _fresh(kept, wanted)
     some = 2 * max(wanted.lessons, wanted.lines)
     may_come = allowed.only_right(vault, fresh[:some])
     hits = [shown(vault, hit, queries) for hit in _first(may_come, wanted)]
-    others = [*(hit for hit in best.values() if hit not in hits), *silenced]
-    if hits:
-        steps = {
-            "a newer lesson says the same": kept,
-            silence.ALREADY_GIVEN: fresh,
-            silence.LEFT_OUT: [*may_come, *fresh[some:]],
-            f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
-        }
-        left_out = _left_out(best, silenced, steps)
-        return ContextBlock("", hits, floor=least, others=others, left_out=left_out)
-    silent = silence.LEFT_OUT if fresh else silence.ALREADY_GIVEN if best else kept_out or nothing
-    if vault.open_index().withheld and not best:
-        every = replace(asked, text=next(iter(queries), ""), for_agent=False)
-        withheld = _withheld_above_floor(vault, every)
-        silent = silence.withheld(withheld.path, withheld.withheld) if withheld else silent
-    nearest = max([*best.values()] or near, key=lambda hit: hit.reason, default=None)
-    return ContextBlock("", floor=least, silent=silent, near=nearest, others=others)
+    others = [*(hit for hit in found.best.values() if hit not in hits), *found.silenced]
+    if not hits:
+        first = replace(asked, text=next(iter(queries), ""), for_agent=False)
+        silent = _why_silent(vault, found, fresh, first)
+        nearest = max(
+            [*found.best.values()] or found.near, key=lambda hit: hit.reason, default=None
+        )
+        return ContextBlock("", floor=found.least, silent=silent, near=nearest, others=others)
+    steps = {
+        "a newer lesson says the same": kept,
+        silence.ALREADY_GIVEN: fresh,
+        silence.LEFT_OUT: [*may_come, *fresh[some:]],
+        f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
+    }
+    left_out = _left_out(found.best, found.silenced, steps)
+    return ContextBlock("", hits, floor=found.least, others=others, left_out=left_out)
+
+
+def _why_silent(vault: Vault, found: _Gathered, fresh: Sequence[Hit], first: Query) -> str:
+    """Return why no lesson comes; `first` is the search for the first query."""
+    if fresh:
+        return silence.LEFT_OUT
+    if found.best:
+        return silence.ALREADY_GIVEN
+    if vault.open_index().withheld and (held := _withheld_above_floor(vault, first)):
+        return silence.withheld(held.path, held.withheld)
+    return found.kept_out or found.nothing
 
 
 def shown(vault: Vault, hit: Hit, queries: Sequence[str]) -> Hit:
