@@ -78,6 +78,10 @@ class _Outcome:
     whole: frozenset[str]  # ids that a hook injects
     lines: frozenset[str]  # ids whose lines it injects
 
+    @property
+    def is_missed(self) -> bool:
+        return self.rank is None or self.rank >= INJECTED
+
 
 def load(path: Path, *, errors: bool = False) -> list[LabelledPrompt]:
     """Read labelled prompts: JSON lines with `query`, `relevant` (ids) and `kind`.
@@ -144,36 +148,46 @@ def measure(
         progress(number, len(prompts))
     orphans = [each for each in outcomes if left_out and _is_orphan(each.prompt, ids)]
     answerable = [each for each in outcomes if each.prompt.relevant and each not in orphans]
-    others = [each for each in outcomes if not each.prompt.relevant]
-    far = [each for each in others if each.prompt.kind != NEAR_MISS] or others
-    best_of_others = [outcome.best for outcome in far]
+    silent = [each for each in outcomes if not each.prompt.relevant]
     floors = _floors(vault, of_failures=any(prompt.failed for prompt in prompts))
-    figures = _ranking(answerable)
-    figures["auc"] = _auc([outcome.best for outcome in answerable], best_of_others)
-    for percent in (2, 5):
-        least = _floor_for(best_of_others, int(percent / 100 * len(far)))
-        figures[f"recall@3_fi{percent}"] = _share([outcome.right > least for outcome in answerable])
-    return figures | {
+    return {
+        **_ranking(answerable),
+        **_separation(answerable, silent),
         "floor": floors and floors.whole,
         "line_floor": floors and floors.line,
-        "at_floor": _hits_of(answerable) | _came_to(others, "false") | _came_to(orphans, "orphan"),
-        "by_kind": {
-            kind: _of_kind([each for each in outcomes if each.prompt.kind == kind], orphans)
-            for kind in sorted({outcome.prompt.kind for outcome in outcomes})
-        },
-        "unknown": [  # ids that no lesson has: their prompts count as missed
-            {"line": prompt.line, "id": id}
-            for prompt in prompts
-            for id in sorted(prompt.relevant - ids)
-            if not left_out
-        ],
-        "missed": [
-            _shown(outcome)
-            for outcome in answerable
-            if outcome.rank is None or outcome.rank >= INJECTED
-        ],
-        "injected_falsely": [_shown(outcome) for outcome in [*others, *orphans] if outcome.whole],
+        "at_floor": _hits_of(answerable) | _came_to(silent, "false") | _came_to(orphans, "orphan"),
+        "by_kind": _by_kind(outcomes, orphans),
+        "unknown": [] if left_out else _unknown(prompts, ids),
+        "missed": [_shown(each) for each in answerable if each.is_missed],
+        "injected_falsely": [_shown(each) for each in [*silent, *orphans] if each.whole],
     }
+
+
+def _separation(answerable: Sequence[_Outcome], silent: Sequence[_Outcome]) -> dict[str, Any]:
+    """Return how well evidence tells prompts with an answer from those without one."""
+    far = [each for each in silent if each.prompt.kind != NEAR_MISS] or silent
+    best_of_far = [each.best for each in far]
+    figures = {"auc": _auc([each.best for each in answerable], best_of_far)}
+    for percent in (2, 5):
+        least = _floor_for(best_of_far, int(percent / 100 * len(far)))
+        figures[f"recall@3_fi{percent}"] = _share([each.right > least for each in answerable])
+    return figures
+
+
+def _by_kind(outcomes: Sequence[_Outcome], orphans: Sequence[_Outcome]) -> dict[str, Any]:
+    return {
+        kind: _of_kind([each for each in outcomes if each.prompt.kind == kind], orphans)
+        for kind in sorted({each.prompt.kind for each in outcomes})
+    }
+
+
+def _unknown(prompts: Sequence[LabelledPrompt], ids: Set[str]) -> list[dict[str, Any]]:
+    """Return the ids that no lesson has: their prompts count as missed."""
+    return [
+        {"line": prompt.line, "id": id}
+        for prompt in prompts
+        for id in sorted(prompt.relevant - ids)
+    ]
 
 
 def _floors(vault: Vault, *, of_failures: bool) -> Floors | None:
