@@ -35,7 +35,7 @@ from vault_index.entrypoints.wording.hits import (
 )
 from vault_index.recall import block
 from vault_index.recall.silence import without_withheld
-from vault_index.retrieval.hit import ContextBlock, Hit, Query
+from vault_index.retrieval.hit import ContextBlock, Hit, HitList, Query
 from vault_index.retrieval.query import MAX_QUERY_CHARS
 from vault_index.text.quote import clean
 from vault_index.text.words import STOP_WORDS
@@ -121,17 +121,14 @@ def _contents(client: VaultClient, asked: PageSearch, *, private: bool = False) 
     answer, recall = typed.search, typed.recall
     found = [hit for hit in answer.hits if private or (is_shared(hit) and not hit.withheld)]
     hits = [hit for hit in found if hit.kind == "lessons"]
-    floor = answer.floor
-    is_near = any(hit.reason >= NEAR * (floor or 0) for hit in hits)
-    is_near = is_near or bool(answer.text_only)  # each hit has a word of it then
-    is_reduced = answer.text_only and answer.embedder != "none"
-    marked = _pattern(asked.text)
+    skills = [hit for hit in found if hit.kind == "skills" and hit.is_above(answer.skills_floor)]
     # a lesson that the budget cut out is not in the text
     injected = {hit.lesson_id for hit in recall.hits if hit.lesson_id not in recall.left_out}
+    floor = answer.floor
     cut = silent_from(
-        [hit.lesson_id in injected or (floor is not None and hit.reason >= floor) for hit in hits]
+        [hit.lesson_id in injected or (floor is not None and hit.is_above(floor)) for hit in hits]
     )
-    skills = [hit for hit in found if hit.kind == "skills" and hit.is_above(answer.skills_floor)]
+    marked = _pattern(asked.text)
     return {
         "newest": None,
         "above": [_drawn(hit, marked) for hit in hits[:cut]],
@@ -141,12 +138,21 @@ def _contents(client: VaultClient, asked: PageSearch, *, private: bool = False) 
         "skills": [_drawn(hit, marked) for hit in skills],
         "injected": injected | {hit.lesson_id for hit in recall.skills},
         "left_out": _left_out(hits, recall) if private else {},
-        "nearest": None if is_near or not hits else max(hit.percent for hit in hits),
+        "nearest": _nearest(hits, answer),
         "silent": recall.silent if private else without_withheld(recall.silent),
         "unquoted": without_quotes(answer.unquoted),
         "out_of_order": OUT_OF_ORDER if is_out_of_order(hits) else "",
-        "reduced": client.shown(answer.text_only) if is_reduced else "",
+        "reduced": client.shown(answer.text_only) if answer.embedder != "none" else "",
     }
+
+
+def _nearest(hits: Sequence[Hit], answer: HitList) -> int | None:
+    """Return the percentage of the best hit where none is near the floor; None where one is."""
+    if answer.text_only:  # each hit has a word of the prompt then
+        return None
+    if any(hit.reason >= NEAR * (answer.floor or 0) for hit in hits):
+        return None
+    return max((hit.percent for hit in hits), default=None)
 
 
 def _drawn(hit: Hit, marked: re.Pattern[str] | None) -> Drawn:
