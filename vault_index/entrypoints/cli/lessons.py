@@ -538,37 +538,46 @@ def teach_command(
     """
     if bool(prompt) is bool(last) and (prompt or not is_error):
         raise click.UsageError("name one prompt: PROMPT, or --last N")
-    records = latest(last) if last else ()
-    if last and len(records) < last:
-        raise VaultError(f"no prompt {last} in the record", "see the numbers: lessons last")
-    record = records[-1] if records else None
-    text = " ".join(prompt)
+    record = _record_numbered(last) if last else None
+    text = " ".join(prompt) or (_line_of_stdin() if is_error and not record else "")
     if is_error and not text and not record:
-        text = _line_of_stdin()
-        if not text:
-            record = next((each for each in latest(100) if each.kind == "error"), None)
-            text = "" if record else _line_of_journal()
-    text = text or (record.text if record else "")
-    is_error = is_error or bool(record and record.kind == "error")
-    if not text:
-        raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
-    if record and record.kind == "file":
-        raise VaultError("this is an edit, and no prompt", "name its file in a lesson's applies_to")
+        record = next((each for each in latest(100) if each.kind == "error"), None)
+        text = "" if record else _line_of_journal()
+    text = _text_of(record, text)
     if fires and silent:
         raise VaultError("both --fires and --not", "choose one of them")
     lesson, kind = (silent, SILENT) if silent else (fires, FIRES)
-    kind = f"{kind}_error" if is_error else kind
+    kind = f"{kind}_error" if is_error or (record and record.kind == "error") else kind
     name = context.name_in_vault(lesson) if lesson else context.pick(text)
-    values: dict[str, Any] = {"name": name, "kind": kind, "prompt": text, "undo": undo}
-    values |= {"session": record.session, "key": record.prompt} if record else {}
-    done = context.ask(api.injection.teach_lesson(**values))
+    session, key = (record.session, record.prompt) if record else ("", "")
+    command = api.injection.teach_lesson(
+        name=name, kind=kind, prompt=text, session=session, key=key, undo=undo
+    )
+    done = context.ask(command)
     if undo and not done.changed:
         hint = f"see what is: lessons show --json {done.id}"
         raise VaultError(f"{done.id} was not taught this", hint)
     yield done
-    output.say(_said(done, undo))
+    output.say(_taught_line(done, undo))
     if not done.acts:
         context.note(f"it does not act yet: {done.silent}")
+
+
+def _record_numbered(last: int) -> Injection:
+    records = latest(last)
+    if len(records) < last:
+        raise VaultError(f"no prompt {last} in the record", "see the numbers: lessons last")
+    return records[-1]
+
+
+def _text_of(record: Injection | None, text: str) -> str:
+    """Return the prompt to teach: as typed, else as recorded. Raises VaultError."""
+    text = text or (record.text if record else "")
+    if not text:
+        raise VaultError("the text of this prompt was not kept", "type it: lessons teach PROMPT")
+    if record and record.kind == "file":
+        raise VaultError("this is an edit, and no prompt", "name its file in a lesson's applies_to")
+    return text
 
 
 def _line_of_stdin() -> str:
@@ -596,7 +605,7 @@ def _line_of_journal() -> str:
     )
 
 
-def _said(done: TeachResult, undo: bool) -> str:
+def _taught_line(done: TeachResult, undo: bool) -> str:
     if undo:
         return f"taken out of {done.id}"
     what = "comes at" if done.kind.startswith(FIRES) else "stays out of"
