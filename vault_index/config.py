@@ -9,27 +9,28 @@ wrong values are ignored, and `Config.unknown_keys` lists them.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from vault_index.errors import SettingsError, hint_for
-from vault_index.features import (
-    FEATURES,
+from vault_index.features import FEATURES, Feature
+from vault_index.hotpath import index_files
+from vault_index.setting_kinds import (
     Cosine,
-    Feature,
     Folders,
     Positive,
     Temperature,
     Texts,
     Variable,
     Weights,
+    kind_of,
 )
-from vault_index.hotpath import index_files
 from vault_index.text.words import nearest
 
 Table = TypeVar("Table")
@@ -60,7 +61,6 @@ _CHOICES = {
     "trust": ("all", "committed-only"),
 }
 _ADDRESS = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")  # of a git repository
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +181,23 @@ SETTINGS = _settings()
 _TABLES = frozenset(name.partition(".")[0] for name in SETTINGS if "." in name)
 
 
+_CORE_TABLES = {
+    each.name: type(each.default) for each in fields(Config) if is_dataclass(each.default)
+}
+
+
+def annotation_of(name: str) -> Any:
+    """Return the type of a setting, with its kind: see `setting_kinds`."""
+    table, _, key = name.rpartition(".")
+    owner = _CORE_TABLES.get(table) or (_TABLES_OF[table].settings if table else Config)
+    return _annotations(owner or Feature)[key]
+
+
+@functools.cache
+def _annotations(owner: type) -> dict[str, Any]:
+    return get_type_hints(owner, include_extras=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A setting in force: its name as settings files spell it, its value, and who set it."""
@@ -293,7 +310,7 @@ def _known(
 def _without_addresses(values: dict[str, Any], file: str) -> Iterator[UnknownKey]:
     """Take the addresses of repositories out of lists of folders; yield what to do about them."""
     for key, value in values.items():
-        if key in SETTINGS and SETTINGS[key].type == "Folders" and isinstance(value, list):
+        if key in SETTINGS and annotation_of(key) == Folders and isinstance(value, list):
             values[key] = [each for each in value if not _ADDRESS.match(str(each))]
             if values[key] != value:
                 reason = f"an address in {key}: clone it yourself, and name the folder"
@@ -352,108 +369,9 @@ def checked(name: str, value: Any) -> Any:
         raise SettingsError(f"{name} must be a table: [{name}]")
     if value not in (choices := _CHOICES.get(name, (value,))):
         raise SettingsError(f"no {name} {_brief(value)}", f"choose one of {', '.join(choices)}")
-    convert, kind, hint = _KINDS[str(SETTINGS[name].type)]
+    kind = kind_of(annotation_of(name))
     try:
-        return convert(value)
+        return kind.convert(value)
     except (TypeError, ValueError, KeyError, RuntimeError):  # the last: ~nobody has no home
-        raise SettingsError(f"{name} must be {kind}, not {_brief(value)}", hint) from None
-
-
-def _count(value: Any, least: int = 0) -> int:
-    number = -1 if isinstance(value, (bool, float)) else int(value)
-    if not least <= number < 1e9:
-        raise ValueError
-    return number
-
-
-def _number(value: Any, least: float = 0, most: float = 1e9) -> float:
-    number = _is_a((int, float), value)
-    if isinstance(value, bool) or not least <= number <= most:
-        raise ValueError
-    return float(number)
-
-
-def _variable(value: Any) -> str:
-    if not (_is_a(str, value).isascii() and value.isidentifier()):
-        raise ValueError
-    return str(value)
-
-
-def _weights(value: Any) -> str:
-    parts = _is_a(str, value).split("/")
-    numbers = [int(part) for part in parts if part.isdecimal() and len(part) < 6]
-    if value and not (len(parts) == len(numbers) == 4 and any(numbers)):
-        raise ValueError
-    return str(value)
-
-
-def _uri(value: Any) -> str:
-    """Return the address of a store; no part of it is a secret, and a folder is named in full."""
-    text = str(_is_a(str, value))
-    scheme, mark, rest = text.partition("://")
-    if mark and (not rest or "@" in rest.partition("/")[0] or "?" in rest or scheme == "db"):
-        raise ValueError
-    if mark or not text:
-        return text
-    folder = Path(text).expanduser()
-    if not folder.is_absolute():
-        raise ValueError
-    return str(folder)
-
-
-def _folders(value: Any) -> Folders:
-    entries = _texts(value)
-    if not all(Path(entry).expanduser().is_absolute() for entry in entries):
-        raise ValueError
-    return entries
-
-
-def _texts(value: Any) -> Texts:
-    return tuple(_is_a(str, each) for each in _is_a(list, value))
-
-
-def _each(convert: Callable[[Any], Any], value: Any) -> dict[str, Any]:
-    return {name: convert(each) for name, each in _is_a(Mapping, value).items()}
-
-
-def _is_a(kind: type | tuple[type, ...], value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-# by the annotation of a field: the conversion, which raises TypeError or ValueError, words, and a hint
-_KINDS: dict[str, tuple[Callable[[Any], Any], str, str]] = {
-    "bool": (lambda value: _BOOLEANS[str(value).lower()], "true or false", ""),
-    "int": (_count, "a whole number, 0 or more", ""),
-    "Positive": (lambda value: _count(value, least=1), "a whole number, 1 or more", ""),
-    "float": (_number, "a number, 0 or more", ""),
-    "float | None": (lambda value: _number(value, least=-1e9), "a number", ""),
-    "Price": (_number, "a number of dollars, 0 or more", ""),
-    "Cosine": (lambda value: _number(value, most=1), "a cosine, 0 to 1", ""),
-    "Temperature": (lambda value: _number(value, most=2), "a number, 0 to 2", ""),
-    "str": (lambda value: _is_a(str, value), "a string", ""),
-    "Variable": (_variable, "the name of a variable", "the key itself is in the environment"),
-    "Uri": (
-        _uri,
-        "the address of an object store, or a folder",
-        'write it like "s3://bucket/prefix" or "/srv/team"; credentials are in the environment',
-    ),
-    "Folders": (
-        _folders,
-        "a list of folders",
-        'write it like ["~/code/team"]; clone a repository yourself, and name its folder',
-    ),
-    "Weights": (
-        _weights,
-        "four whole numbers",
-        'write it like "60/30/5/5": vector, full text, confidence, use; "" for none',
-    ),
-    "Texts": (_texts, "a list of strings", ""),
-    "Mapping[str, str]": (
-        lambda value: _each(lambda category: _is_a(str, category), value),
-        'a table of phrase = "category"',
-        "",
-    ),
-    "Path | None": (lambda value: Path(_is_a((str, Path), value)).expanduser(), "a path", ""),
-}
+        message = f"{name} must be {kind.words}, not {_brief(value)}"
+        raise SettingsError(message, kind.hint) from None

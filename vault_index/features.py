@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from vault_index.hotpath.agents import Agent, translated
+from vault_index.setting_kinds import Folders, Positive, Price, Texts, Uri
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -37,17 +38,6 @@ if TYPE_CHECKING:
     from vault_index.watch.journal import JournalWatch
 
 Status = TypeVar("Status")  # a frozen dataclass, whose fields `lessons status --json` prints
-
-# Kinds of values of settings: `config` converts a value by the name of its kind.
-Cosine = float
-Weights = str
-Variable = str
-Positive = int
-Temperature = float | None
-Price = float | None
-Uri = str
-Texts = tuple[str, ...]
-Folders = Texts
 
 
 class Commands(NamedTuple):

@@ -54,7 +54,7 @@ def _read(name: str, typed: str) -> Any:
         value = tomllib.loads(f"value = {typed}")["value"]
     except tomllib.TOMLDecodeError:
         value = typed
-    is_text = not isinstance(value, str) and str(config.SETTINGS[name].type) == "str"
+    is_text = not isinstance(value, str) and config.annotation_of(name) is str
     value = typed if is_text else value
     config.checked(name, value)
     return value
