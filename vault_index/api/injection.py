@@ -442,7 +442,7 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
     every file.
     """
     from vault_index.check import harmless
-    from vault_index.edit import update
+    from vault_index.edit import confirm, update
 
     today = datetime.now(UTC).date()
     fingerprints = [name for name in names if harmless.FINGERPRINT.fullmatch(name)]
@@ -455,7 +455,7 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
     failed: list[str] = []
     for entry in {each.id: each for each in asked}.values():
         try:
-            made = update.confirm(vault, entry, today, by)
+            made = confirm.confirm(vault, entry, today, by)
         except VaultError as error:
             failed.append(error.message)
             continue
