@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.indexed import swap
-from vault_index.edit import update
+from vault_index.edit import remove, update
 from vault_index.errors import VaultError
 from vault_index.index import reconcile
 from vault_index.lesson import edits
@@ -161,7 +161,7 @@ def test_only_the_section_that_is_meant_changes(
 
 @pytest.mark.slow
 def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> None:
-    update.delete(deploys, "deploys#staging-needs-the-vpn")
+    remove.delete(deploys, "deploys#staging-needs-the-vpn")
     start, end = FILE.index(b"## Lesson: Staging"), FILE.index(b"## Lesson: Roll")
     assert content(deploys) == FILE[:start] + FILE[end:]
     reconcile.sync(deploys)
@@ -174,7 +174,7 @@ def test_deleting_a_section_leaves_the_others_to_the_byte(deploys: Vault) -> Non
 
 def test_with_its_last_lesson_a_file_goes_and_an_empty_folder(make_vault: MakeVault) -> None:
     vault = make_vault({"a/b/c.md": "# All\n\n## Lesson: One\n\nText.\n"}, indexed=True)
-    update.delete(vault, "a/b/c#one")
+    remove.delete(vault, "a/b/c#one")
     assert not (vault.lessons_dir / "a").exists()
 
 
@@ -187,13 +187,13 @@ def test_what_was_shown_is_what_is_deleted(make_vault: MakeVault) -> None:
     shown = entries.entry(vault, "two")
     swap(vault.lessons_dir / "one.md", vault.lessons_dir / "two.md")
     with pytest.raises(VaultError, match="changed; two is not what it was"):
-        update.delete(vault, "two")
+        remove.delete(vault, "two")
     with pytest.raises(VaultError, match="changed; two is not what it was"):
         update.write(vault, "two", text="Other.")
     reconcile.sync(vault)
     with pytest.raises(VaultError, match="is not what it was"):
-        update.delete(vault, "two", shown)
-    assert update.delete(vault, "two", entries.entry(vault, "two")) == vault.lessons_dir / "two.md"
+        remove.delete(vault, "two", shown)
+    assert remove.delete(vault, "two", entries.entry(vault, "two")) == vault.lessons_dir / "two.md"
 
 
 def test_what_an_editor_left_is_checked_and_its_failure_told(deploys: Vault) -> None:

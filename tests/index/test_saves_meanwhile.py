@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
-from vault_index.edit import add, categories, import_lessons, update
+from vault_index.edit import add, categories, import_lessons, remove, update
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.index.classifier import ProbableCategories
 from vault_index.vault import Vault, open_vault
@@ -148,7 +148,7 @@ def test_import_that_fails_keeps_what_was_edited_since_it_wrote_it(make_vault: M
     ("file", "error", "change"),
     [
         ("x.md", "changed meanwhile", lambda vault: update.write(vault, "x", text="Changed.")),
-        ("x.md", "changed meanwhile", lambda vault: update.delete(vault, "x#one")),
+        ("x.md", "changed meanwhile", lambda vault: remove.delete(vault, "x#one")),
         ("heap.md", "is there already", lambda vault: add.write(vault, b"Raise it.", title="Heap")),
     ],
 )

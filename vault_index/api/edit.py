@@ -10,7 +10,7 @@ from typing import Unpack
 
 from vault_index import api, files, git
 from vault_index.api.question import Caller, command
-from vault_index.edit import add, categories, import_lessons, update
+from vault_index.edit import add, categories, import_lessons, remove, update
 from vault_index.edit.categories import RenamePlan
 from vault_index.edit.update import Put, SentText
 from vault_index.errors import ChangedError, VaultError
@@ -134,7 +134,7 @@ def delete_lesson(
     `shown` is the entry that somebody saw who agreed to it: another lesson of that name stays.
     """
     entry = shown or caller.ask(api.lesson.show(name=name))
-    path = update.delete(vault, name, shown=entry)
+    path = remove.delete(vault, name, shown=entry)
     return Changed(entry.id, str(path), removed=not path.exists())
 
 
