@@ -9,7 +9,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import assert_same_as_a_rebuild
-from vault_index.edit import categories
+from vault_index.edit import filing
 from vault_index.index import classifier, reconcile
 from vault_index.lesson.category import UNCATEGORIZED
 from vault_index.retrieval import entries, query
@@ -120,7 +120,7 @@ def test_a_file_that_changed_since_its_proposal_is_left_alone(make_vault: MakeVa
     proposals = classifier.propose(vault)
     other = lesson_text("Bread", "Bake it.")
     write(vault.lessons_dir / "a.md", other)
-    assert categories.write(vault, proposals) == (
+    assert filing.write(vault, proposals) == (
         {},
         ["lessons/a.md changed since this was proposed"],
     )

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.files import MakeVault, lesson_text, write
 from vault_index import files
-from vault_index.edit import add, categories, import_lessons, remove, update
+from vault_index.edit import add, categories, filing, import_lessons, remove, update
 from vault_index.errors import ChangedError, VaultError, WriteError
 from vault_index.index.classifier import ProbableCategories
 from vault_index.vault import Vault, open_vault
@@ -109,7 +109,7 @@ def test_classify_leaves_a_file_saved_meanwhile_and_writes_the_others(
         ProbableCategories(n, f"lessons/{n}.md", n, ("devops",), 0.9, ("because",)) for n in "xyz"
     ]
     when_writing("y.md", lambda: save(vault.lessons_dir / "y.md", "Saved.\n"))
-    written, failed = categories.write(vault, proposals)
+    written, failed = filing.write(vault, proposals)
     assert list(written) == ["lessons/x.md", "lessons/z.md"]
     assert len(failed) == 1
     assert "y.md has changed meanwhile; nothing was done to it" in failed[0]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
-from vault_index.edit import add, categories, import_lessons, init, update
+from vault_index.edit import add, filing, import_lessons, init, update
 from vault_index.errors import VaultError, WriteError
 from vault_index.index import reconcile
 from vault_index.index.classifier import ProbableCategories
@@ -78,7 +78,7 @@ def test_add_import_and_classify_leave_another_repository_alone(with_repository:
     assert "git repository of its own" in planned.problems[0]
     path = "lessons/devops/shared/new.md"
     proposal = ProbableCategories("new", path, "New", ("devops",), 0.9, ())
-    written, failed = categories.write(with_repository, [proposal])
+    written, failed = filing.write(with_repository, [proposal])
     assert written == {}
     assert "git repository of its own" in failed[0]
     assert everything_in(with_repository.lessons_dir) == before

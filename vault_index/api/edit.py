@@ -10,7 +10,7 @@ from typing import Unpack
 
 from vault_index import api, files, git
 from vault_index.api.question import Caller, command
-from vault_index.edit import add, categories, import_lessons, remove, update
+from vault_index.edit import add, categories, filing, import_lessons, remove, update
 from vault_index.edit.categories import RenamePlan
 from vault_index.edit.update import Put, SentText
 from vault_index.errors import ChangedError, VaultError
@@ -166,8 +166,8 @@ def accept(
     Return the files that would have some, those that were written, and why others were not.
     """
     del caller
-    planned, failed = categories.write(vault, proposals, preview=True)
-    written, failed = categories.write(vault, proposals) if write else ({}, failed)
+    planned, failed = filing.write(vault, proposals, preview=True)
+    written, failed = filing.write(vault, proposals) if write else ({}, failed)
     return list(planned), list(written), failed
 
 
