@@ -13,7 +13,8 @@ from vault_index.edit.formats.bullets import read_bullets
 from vault_index.edit.formats.course import TITLE, looks_like_course, read_course
 from vault_index.edit.formats.cursor import looks_like_rule, read_cursor
 from vault_index.edit.formats.json_lines import read_json_lines
-from vault_index.edit.formats.lesson_file import Draft, has_sign, read_markdown, read_obsidian
+from vault_index.edit.formats.lesson_file import Draft, read_markdown
+from vault_index.edit.formats.obsidian import has_sign, read_obsidian
 from vault_index.edit.formats.okf import read_okf
 from vault_index.errors import LessonError
 from vault_index.lesson.category import SECTION
