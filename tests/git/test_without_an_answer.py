@@ -27,7 +27,7 @@ from vault_index.errors import (
     NoGitError,
 )
 from vault_index.git import run as git_run
-from vault_index.journal import capture, projects
+from vault_index.journal import excluded, projects
 from vault_index.transcripts.moments import Moment
 from vault_index.vault import open_vault
 
@@ -239,10 +239,10 @@ def test_what_git_ignores_is_not_guessed(root: Path, monkeypatch: pytest.MonkeyP
     """A session that names files is not recorded where nobody knows which are ignored."""
     write(root / ".gitignore", ".env\n")
     said = [Moment("ran", "KEY=1", "cat .env")]
-    assert ".env" not in str(capture.Exclude().apply(said, str(root)))
+    assert ".env" not in str(excluded.Exclude().apply(said, str(root)))
     make_it_anothers(root, monkeypatch)
     with pytest.raises(GitError, match="what git ignores there is not known"):
-        capture.Exclude().apply(said, str(root))
+        excluded.Exclude().apply(said, str(root))
 
 
 def test_a_project_is_not_made_twice(

@@ -17,7 +17,8 @@ from vault_index import state
 from vault_index.errors import VaultError
 from vault_index.features import JournalTable
 from vault_index.journal import capture, projects
-from vault_index.journal.capture import Captured, Exclude
+from vault_index.journal.capture import Captured
+from vault_index.journal.excluded import Exclude
 from vault_index.journal.journal import Journal
 from vault_index.transcripts import reading
 from vault_index.transcripts.reading import Transcript

@@ -22,7 +22,7 @@ from vault_index.files import read_if_any
 from vault_index.hotpath import hook_event
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.journal import archive, capture, projects
-from vault_index.journal.capture import Exclude
+from vault_index.journal.excluded import Exclude
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
 from vault_index.learn import diff, timeline
