@@ -13,7 +13,7 @@ from tests.support.commands import run
 from tests.support.conversations import Conversation
 from tests.support.files import commit, write
 from tests.support.three_lessons import HEAP
-from vault_index.journal import capture
+from vault_index.journal import waiting
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault
 
@@ -189,6 +189,6 @@ def test_a_transcript_with_half_characters_is_taken_in(team: Vault, own_world: P
     for file in talk.file.parent.glob("*.jsonl"):
         event = {**talk.event("Stop"), "transcript_path": str(file)}
         sent(team, event)
-    capture.catch_up(Journal(team.config), said.append)
+    waiting.catch_up(Journal(team.config), said.append)
     assert said == []
     assert_all_goes_on(team)

@@ -15,7 +15,7 @@ import pytest
 from tests.support.commands import BIN, Ran, run
 from tests.support.conversations import Conversation
 from tests.support.files import commit, write
-from vault_index.journal import capture
+from vault_index.journal import waiting
 from vault_index.journal.journal import Journal
 from vault_index.vault import Vault
 
@@ -152,7 +152,7 @@ def test_a_transcript_that_is_no_file(
     with within_limits():
         assert run("lessons-hook", cwd=team.root, stdin=json.dumps(talk.event("Stop"))).out == ""
         said: list[str] = []
-        capture.catch_up(Journal(team.config), said.append)
+        waiting.catch_up(Journal(team.config), said.append)
     assert all("cannot be read" in each for each in said)
     typed("journal import --since all", team.root)
     typed("learn --session last --why", team.root)

@@ -107,18 +107,18 @@ def _capture(lock: int) -> None:
     with contextlib.suppress(OSError):
         os.nice(PRIORITY)
     from vault_index import config, files
-    from vault_index.journal import backlog, capture, index
+    from vault_index.journal import backlog, index, waiting
     from vault_index.journal.journal import Journal
 
     os.set_inheritable(lock, False)
     journal = Journal(config.load())
     grew = [note.transcript for note in backlog.waiting(journal)]
     before = {file: files.stamp(file) for file in grew}
-    capture.catch_up(journal, _say, lock=lock)
+    waiting.catch_up(journal, _say, lock=lock)
     time.sleep(SETTLE_SECONDS)
     if later := [file for file in grew if files.stamp(file) != before[file]]:
         backlog.add(journal, later)
-        capture.catch_up(journal, _say)
+        waiting.catch_up(journal, _say)
     index.complete(journal)
     if backlog.ended(journal):
         from vault_index.learn import at_end

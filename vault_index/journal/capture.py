@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,14 +20,14 @@ from typing import Any, BinaryIO
 
 from vault_index import state
 from vault_index.check.redact import redact
-from vault_index.errors import StateError, VaultError, WriteError, unreadable
+from vault_index.errors import unreadable
 from vault_index.features import JournalTable
 from vault_index.hotpath import index_files, spool
-from vault_index.journal import archive, backlog, index, observe, projects
+from vault_index.journal import archive, observe, projects
 from vault_index.journal.excluded import Exclude
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import ReadTo, Session
-from vault_index.transcripts import events, reading
+from vault_index.transcripts import events
 from vault_index.transcripts.events import TranscriptEvent
 from vault_index.transcripts.moments import Moment, Moments
 from vault_index.transcripts.reading import Reading
@@ -152,50 +152,6 @@ def _buried(db: sqlite3.Connection, uuids: Mapping[str, str]) -> set[str]:
     """Return the uuids, by their hashes, of what was forgotten."""
     buried = "SELECT hash FROM forgotten WHERE hash IN (SELECT value FROM json_each(?))"
     return {uuids[hash] for (hash,) in db.execute(buried, [json.dumps([*uuids])])}
-
-
-# Capture the transcripts that wait, and bring the index up to date.
-#
-# One process at a time does it, under a lock that nobody waits for: a process that finds it held has
-# noted its transcript before, and the holder looks once more after it has let go.
-
-
-def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None = None) -> int:
-    """Capture what waits, and bring the index up to date; return how many transcripts were captured.
-
-    `lock` is the one that this process was started with. Nothing happens while another process
-    holds it. Vectors that take long are left to who calls. An unreadable transcript is said and no longer
-    waits; one whose session cannot be written waits on. Raises VaultError.
-    """
-    captured = 0
-    lock = backlog.lock(journal) if lock is None else lock
-    while lock is not None:
-        try:
-            captured += _capture_all(journal, say)
-            if captured:
-                index.sync(journal, wait=True, completes=False)
-        finally:
-            os.close(lock)
-        # what was noted while we held the lock
-        lock = backlog.lock(journal) if backlog.waiting(journal) else None
-    return captured
-
-
-def _capture_all(journal: Journal, say: Callable[[str], None]) -> int:
-    captured = 0
-    while notes := backlog.waiting(journal):
-        for note in notes:
-            try:
-                capture(journal, note.transcript, reading.agent_of(note.transcript))
-                captured += 1
-            except (StateError, WriteError):  # the transcript waits on
-                raise
-            except VaultError as error:
-                say(f"error: {'; '.join(filter(None, (error.message, error.hint)))}")
-            except Exception as error:  # noqa: BLE001  # a bug of ours; others still get in
-                say(f"error: {note.transcript}: {type(error).__name__}: {error}")
-            backlog.remove(journal, note)
-    return captured
 
 
 # A transcript of an agent as a session and its moments: read on from where reading stopped.
