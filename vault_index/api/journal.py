@@ -142,13 +142,13 @@ def show(journal: Journal, name: str) -> SessionRecords:
 @recorded
 def export(journal: Journal, name: str = "", project: str = "", folder: str = "") -> str:
     """Return a session as markdown, or all sessions of a project, the latest first."""
-    from vault_index.journal import archive, projects
+    from vault_index.journal import archive, export, projects
 
     if name:
-        return archive.markdown(archive.find(journal, name))
+        return export.markdown(archive.find(journal, name))
     chosen = projects.choose(journal, project, folder)
     some = () if chosen is None else archive.latest(journal, chosen, limit=-1)
-    return "\n".join(map(archive.markdown, some))
+    return "\n".join(map(export.markdown, some))
 
 
 @recorded
