@@ -14,7 +14,7 @@ from tests.support.journals import a_journal, keep, prompt, work
 from vault_index.errors import VaultError
 from vault_index.journal import index
 from vault_index.journal.journal import Journal
-from vault_index.retrieval.journal import around
+from vault_index.retrieval.timeline import around
 from vault_index.store import times
 
 ONE = "11111111-0000-4000-8000-000000000000"

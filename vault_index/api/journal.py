@@ -102,7 +102,7 @@ def timeline(
     project.
     """
     from vault_index.journal import archive, projects
-    from vault_index.retrieval.journal import around
+    from vault_index.retrieval.timeline import around
 
     if archive.is_empty(journal):
         return Around((), missing="sessions")
