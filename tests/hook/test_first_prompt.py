@@ -29,7 +29,7 @@ from vault_index.entrypoints.hook.client import autostart
 from vault_index.hotpath import protocol, start
 from vault_index.store import manifest, ownership
 from vault_index.vault import Vault
-from vault_index.watch import launch, vault_watch
+from vault_index.watch import background_index, launch, vault_watch
 from vault_index.watch.current import SharedEmbedder
 
 AUTOSTART = {"LESSONS_WATCH_AUTOSTART": "true"}
@@ -173,7 +173,7 @@ def test_a_vault_without_lessons_has_an_index_at_once(
 ) -> None:
     vault = make_vault()
     assert Hook(vault, AUTOSTART, hook_event_name="SessionStart", source="startup").answer() == ""
-    soon(lambda: status(vault).get("lessons") == 0, seconds=launch.INDEX_PAUSE_SECONDS)
+    soon(lambda: status(vault).get("lessons") == 0, seconds=background_index.INDEX_PAUSE_SECONDS)
     launch.stop()
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.watchers import rows, soon
 from vault_index.vault import Vault
-from vault_index.watch import launch
-from vault_index.watch.launch import Job
+from vault_index.watch import background_index
+from vault_index.watch.background_index import Job
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def ended(job: Job | None) -> Job:
 
 
 def log(vault: Vault) -> Path:
-    return vault.index_dir / launch.INDEX_LOG
+    return vault.index_dir / background_index.INDEX_LOG
 
 
 @pytest.mark.slow
 def test_it_indexes_and_logs_that(team: Vault) -> None:
-    job = ended(launch.start_index(team))
+    job = ended(background_index.start_index(team))
     assert job.succeeded
     assert len(rows(team)) == 2
     assert "1 added" in job.close()
@@ -49,27 +49,27 @@ def test_it_indexes_and_logs_that(team: Vault) -> None:
 @pytest.mark.slow
 def test_ten_that_want_one_start_one(team: Vault) -> None:
     with ThreadPoolExecutor(10) as pool:
-        jobs = list(pool.map(lambda _: launch.start_index(team), range(10)))
+        jobs = list(pool.map(lambda _: background_index.start_index(team), range(10)))
     started = [job for job in jobs if job is not None]
     assert len(started) == 1
     ended(started[0])
-    assert launch.start_index(team) is None, "nobody took its end, so it may have failed"
+    assert background_index.start_index(team) is None, "nobody took its end, so it may have failed"
 
 
 @pytest.mark.slow
 def test_after_one_that_failed_the_next_waits(team: Vault) -> None:
-    job = ended(launch.start_index(team, "--no-such-option"))
+    job = ended(background_index.start_index(team, "--no-such-option"))
     assert not job.succeeded
     assert "--no-such-option" in job.close()
-    assert launch.start_index(team, "--no-such-option") is None
-    then = time.time() - launch.INDEX_PAUSE_SECONDS
+    assert background_index.start_index(team, "--no-such-option") is None
+    then = time.time() - background_index.INDEX_PAUSE_SECONDS
     os.utime(log(team), (then, then))
-    ended(launch.start_index(team, "--no-such-option")).close()
+    ended(background_index.start_index(team, "--no-such-option")).close()
 
 
 @pytest.mark.slow
 def test_one_that_failed_keeps_no_other_from_starting(team: Vault) -> None:
-    failed = ended(launch.start_index(team, "--no-such-option"))
+    failed = ended(background_index.start_index(team, "--no-such-option"))
     failed.close()  # which frees the log
     assert not failed.succeeded
-    assert ended(launch.start_index(team)).succeeded
+    assert ended(background_index.start_index(team)).succeeded

@@ -39,7 +39,7 @@ from vault_index.store.completing import Completed
 from vault_index.store.sync import Stats
 from vault_index.text.words import count
 from vault_index.vault import Vault, open_vault, stamp_settings
-from vault_index.watch import launch
+from vault_index.watch import background_index
 from vault_index.watch.events import FileEvents
 
 AT_ONCE = (os.cpu_count() or 1) + 1  # searches: more of them only get in each other's way
@@ -404,7 +404,7 @@ def take_in_above(vault: Vault) -> None:
             stats = reconcile.at_once(other, full=True)
             is_behind = stats.pending or stats.unbuilt or stats.lacking
             if is_behind or floor.is_unmeasured(other):
-                launch.start_index(other)
+                background_index.start_index(other)
             loaded = other.open_index().store
             if _loaded_above.get(other) is not loaded:
                 load_tables(other)

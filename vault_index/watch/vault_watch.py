@@ -28,10 +28,10 @@ from vault_index.store import completing, ownership
 from vault_index.store.completing import Completed
 from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch, schedule
+from vault_index.watch import background_index, launch, schedule
+from vault_index.watch.background_index import Job
 from vault_index.watch.current import CurrentVault, Progress, SharedEmbedder, load_tables, warm_up
 from vault_index.watch.events import FileEvents
-from vault_index.watch.launch import Job
 from vault_index.watch.schedule import Due, Outcome, Passed, Task
 
 MAX_WAITING = 128  # questions to one vault: more are declined, and other vaults are answered
@@ -335,7 +335,7 @@ class VaultWatch:
     def _start_index(self, *options: str) -> None:
         if self._index is not None:
             return
-        self._index = launch.start_index(self._current.vault, *options, wait=True)
+        self._index = background_index.start_index(self._current.vault, *options, wait=True)
         if self._index is None:
             self._progress.finish()  # no use in waiting for it
         else:

@@ -240,11 +240,11 @@ def _after_git(folder: str, started: float) -> None:
             protocol.ask(root, {"ask": "look"}, _deadline() / 1000 * WATCHER_SHARE)
         except protocol.NoWatcher:
             from vault_index.vault import open_vault
-            from vault_index.watch import launch
+            from vault_index.watch import background_index
 
             vault = open_vault(root)
             if vault.index_dir.is_dir():  # a vault that nobody searched needs no index yet
-                launch.start_index(vault)
+                background_index.start_index(vault)
     except BaseException as error:  # noqa: BLE001  # git goes on whatever fails here
         log({"hook_event_name": "git", "cwd": folder}, f"{type(error).__name__}: {error}", started)
 

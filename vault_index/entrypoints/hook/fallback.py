@@ -18,7 +18,7 @@ from vault_index.recall.respond import respond
 from vault_index.retrieval import query
 from vault_index.store import delivery, manifest
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch
+from vault_index.watch import background_index, launch
 
 BUSY_SECONDS = 0.4  # to wait for another process: it indexes the few files of a pull in that time
 
@@ -97,7 +97,7 @@ def _bring_up_to_date(vault: Vault, patience: float) -> bool:
 def _index_in_background(vault: Vault, *options: str) -> None:
     if not vault.config.watch.autostart:
         with contextlib.suppress(WriteError):  # nothing can be written
-            launch.start_index(vault, *options)
+            background_index.start_index(vault, *options)
 
 
 # The start of a session in a project without a vault: what the journal has of it, in this process.
