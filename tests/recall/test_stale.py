@@ -10,7 +10,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import commit, lesson_text, write
 from vault_index.index import reconcile
-from vault_index.recall import anchors
+from vault_index.recall import outdated
 from vault_index.vault import Vault, open_vault
 
 JANUARY, MARCH, JUNE = "2026-01-10", "2026-03-10", "2026-06-10"
@@ -55,7 +55,7 @@ def changed(
 
 def found(vault: Vault) -> list[tuple[str, str]]:
     reconcile.sync(vault)
-    return [(reason.kind, reason.why) for reason in anchors.reasons(vault)]
+    return [(reason.kind, reason.why) for reason in outdated.reasons(vault)]
 
 
 def test_a_file_that_is_gone(project: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_confirming_keeps_the_file_and_is_safe_twice(project: Vault) -> None:
 
 
 def test_the_paths_that_a_text_cites() -> None:
-    cited = anchors.cited_in(
+    cited = outdated.cited_in(
         "See ./src/shop/pool.py:12 and https://example.org/a/b.html, not `<name>/x.py`.\n"
         "Run `deploy/staging.sh`; the README.md says so.\n"
     )
@@ -148,7 +148,7 @@ def anchored(project: Vault) -> Vault:
 
 
 def touched(vault: Vault) -> list[tuple[str, str]]:
-    return [(each.lesson, each.why) for each in anchors.touched(vault, "HEAD")]
+    return [(each.lesson, each.why) for each in outdated.touched(vault, "HEAD")]
 
 
 def test_a_change_names_the_lessons_about_what_it_touches(anchored: Vault) -> None:

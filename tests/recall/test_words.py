@@ -19,7 +19,7 @@ from vault_index.api.injection import Rated
 from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import ratings, respond
-from vault_index.recall.anchors import Reason
+from vault_index.recall.outdated import Reason
 from vault_index.vault import Vault
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from vault_index.store.injections import RecordFilter
 
 if TYPE_CHECKING:
     from vault_index.journal.record import Session
-    from vault_index.recall.anchors import Reason
+    from vault_index.recall.outdated import Reason
     from vault_index.transcripts.moments import Moment
     from vault_index.vault import Vault
 
@@ -402,10 +402,10 @@ class Stale:
 @command
 def stale_lessons(vault: Vault, caller: Caller, only_wrong: bool = False) -> Stale:
     """List why lessons should be looked at again; with `only_wrong` those that were called wrong."""
-    from vault_index.recall import anchors, ratings
+    from vault_index.recall import outdated, ratings
 
     caller.index(vault)
-    reasons = [*ratings.reasons(vault), *(() if only_wrong else anchors.reasons(vault))]
+    reasons = [*ratings.reasons(vault), *(() if only_wrong else outdated.reasons(vault))]
     return Stale(reasons, len({reason.lesson for reason in reasons}))
 
 

@@ -14,7 +14,7 @@ from vault_index.check import Candidate, Finding, KeptFindings, Selection, links
 from vault_index.check.links import Prerequisite
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
-from vault_index.recall import anchors
+from vault_index.recall import outdated
 from vault_index.retrieval import above
 from vault_index.share import history, remote
 from vault_index.store import ownership
@@ -44,10 +44,10 @@ def check_files(
 
 
 @command
-def touched(vault: Vault, caller: Caller, since: str) -> list[anchors.Reason]:
+def touched(vault: Vault, caller: Caller, since: str) -> list[outdated.Reason]:
     """List why lessons are about what changed since a commit, as `injection.stale_lessons` does."""
     caller.index(vault)
-    return anchors.touched(vault, since)
+    return outdated.touched(vault, since)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from vault_index.errors import VaultError
 from vault_index.lesson import edits
 from vault_index.lesson.parse import parse_file
 from vault_index.recall import anchors
-from vault_index.recall.anchors import CONFIRMED
+from vault_index.recall.outdated import CONFIRMED
 from vault_index.retrieval import entries
 from vault_index.retrieval.hit import WholeEntry
 from vault_index.store import ownership

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vault_index import state
 from vault_index.errors import VaultError
-from vault_index.recall.anchors import Reason
+from vault_index.recall.outdated import Reason
 from vault_index.store import filters
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.api.search import TaughtLesson
-    from vault_index.recall.anchors import Reason
+    from vault_index.recall.outdated import Reason
 
 MARK = "<!-- lessons check -->"  # begins a comment, so that the next run replaces it
 SHOWN = 10  # prompts of a lesson; lessons that did not change themselves
