@@ -27,7 +27,7 @@ from vault_index.errors import GitUnavailableError, LessonError, NoRepositoryErr
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse, portable, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
-from vault_index.store import ownership
+from vault_index.store import ownership, released
 from vault_index.text.blocks import composed
 from vault_index.vault import FOLDER, SETTINGS, printable, shown
 
@@ -279,8 +279,8 @@ def withheld(
     if errors:
         return Withheld(_reason(min(_named(candidate, errors))))
     holding = [finding for finding in every if finding.holds]
-    name = ownership.name_of(data) if holding else ""
-    if not holding or (home and ownership.has(home, name)):
+    name = released.name_of(data) if holding else ""
+    if not holding or (home and released.has(home, name)):
         return Withheld("")
     return Withheld(f"{_reason(min(holding))}; if agents may get it: {_command(candidate)}", name)
 
@@ -299,7 +299,7 @@ def with_command(
     listed = _named(candidate, harmless.settled(every, known, home))
     if not any(finding.holds for finding in listed):
         return listed
-    if ownership.has(home, ownership.name_of(candidate.data)):
+    if released.has(home, released.name_of(candidate.data)):
         return [replace(finding, holds=False) for finding in listed]
     said = f"; hooks leave it out; if agents may get it: {_command(candidate)}"
     return [

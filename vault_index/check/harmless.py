@@ -25,7 +25,7 @@ from vault_index import config
 from vault_index.check import secrets
 from vault_index.check.finding import ERROR, Finding
 from vault_index.lesson import edits
-from vault_index.store import ownership
+from vault_index.store import released
 
 FINGERPRINT = re.compile(r"sha256:[0-9a-f]{16}")  # as `secrets.fingerprint` makes them
 _NOBODY = "and nobody on this machine did"
@@ -34,14 +34,14 @@ _NOBODY = "and nobody on this machine did"
 def say(fingerprints: Iterable[str], home: Path | None = None) -> None:
     """Keep that the user of this machine called these harmless. Raises WriteError."""
     for each in fingerprints:
-        ownership.add(home or config.home_folder(), each)
+        released.add(home or config.home_folder(), each)
 
 
 def is_said(finding: Finding, home: Path | None = None) -> bool:
     """Whether the user of this machine called all harmless that a finding is about."""
     own = home or config.home_folder()
     return bool(finding.fingerprints) and all(
-        ownership.has(own, each) for each in finding.fingerprints
+        released.has(own, each) for each in finding.fingerprints
     )
 
 

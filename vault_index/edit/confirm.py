@@ -16,7 +16,7 @@ from vault_index.recall import anchors
 from vault_index.recall.outdated import CONFIRMED
 from vault_index.retrieval import entries
 from vault_index.retrieval.hit import WholeEntry
-from vault_index.store import ownership
+from vault_index.store import released
 from vault_index.vault import Vault
 
 
@@ -53,5 +53,5 @@ def confirm(vault: Vault, entry: WholeEntry, day: date, by: str = "person") -> C
     file = put(vault, entry.path, data, before)
     until = check.withheld(entry.path.partition("/")[2], data, vault.config.home).until
     if until:
-        ownership.add(vault.config.home, until)
+        released.add(vault.config.home, until)
     return ConfirmedFile(file, data != before, bool(until), tuple(found))

@@ -19,7 +19,7 @@ from vault_index.hotpath import index_files
 from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
-from vault_index.store import ownership
+from vault_index.store import released
 from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
 from vault_index.text.blocks import composed
 from vault_index.vault import SourceFile, shown
@@ -147,7 +147,7 @@ def scan(
         for path, source in listed.items()
         if (entry := manifest.files.get(path)) is None
         or tuple(entry.stamp) != source.stamp
-        or ownership.has(vault.config.home, entry.held)
+        or released.has(vault.config.home, entry.held)
         or (read_all and _hash_now(vault, path) != entry.hash)
     )
     # a file below a folder that cannot be listed is not known to be gone
@@ -266,7 +266,7 @@ class _Reader:
             data = content(self.vault, path)
             hashed = file.hash_of_file(data)
             is_same = before is not None and before.hash == hashed
-            is_same = is_same and not ownership.has(self.vault.config.home, entry.held)
+            is_same = is_same and not released.has(self.vault.config.home, entry.held)
             if before and is_same and not even_if_same and of_entry(before) == of_entry(entry):
                 return entry, None
             entry = replace(entry, hash=hashed)

@@ -26,7 +26,7 @@ from vault_index.lesson.file import LessonFile, hash_of
 from vault_index.lesson.parse import anchor_of, parse_file
 from vault_index.proposals import draft, store
 from vault_index.recall import anchors
-from vault_index.store import ownership
+from vault_index.store import released
 from vault_index.text.words import count
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _before_writing(
     def first(path: Path, data: bytes) -> None:
         until = check.withheld(str(path.relative_to(vault.lessons_dir)), data).until
         if until and not (entry and entry.withheld):
-            ownership.add(vault.config.home, until)
+            released.add(vault.config.home, until)
         if subject:
             _commit(vault, str(path.relative_to(vault.root)), data, subject, proposal)
 

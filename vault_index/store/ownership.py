@@ -20,11 +20,10 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
-from vault_index import files, git, state
+from vault_index import files, git
 from vault_index.errors import ForeignIndexError, GitError, UnreadableError, WriteError, unreadable
 from vault_index.hotpath import index_files, spool
 from vault_index.hotpath.index_files import KEY, OWNER
-from vault_index.lesson import file
 
 INDEX_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")  # of the folder of an index: when it was built
 ELSEWHERE = "indexes"  # in the user's folder, of vaults that can be read only
@@ -264,31 +263,3 @@ def held(folder: Path, *, wait: bool, name: str = _FILE) -> Iterator[bool]:
         descriptor = open_file(folder / name, os.O_RDWR | os.O_CREAT)
     with files.hold(descriptor, wait=wait) as is_free:
         yield is_free
-
-
-# Texts that this user has read and let agents have, though `check` holds them back.
-#
-# They are in the database of this machine, by the hash of the text: no file of a vault can release
-# itself, and a text that changes is held back again. `lessons check --confirm` adds to them.
-
-# `lessons check --confirm` writes it, and so do others: it changes nothing of what was read
-_CONFIRMED = re.compile(rb"(?m)^confirmed: *['\"]?\d{4}-\d\d-\d\d['\"]? *(?:\r?\n|\r|\Z)")
-
-
-def name_of(data: bytes) -> str:
-    """Return the hash by which a text is released: of the file without the day of `confirmed`."""
-    return file.hash_of_file(_CONFIRMED.sub(b"", data))
-
-
-def has(home: Path, name: str) -> bool:
-    """Whether the user has released the text of this hash."""
-    if not name:
-        return False
-    with state.reading(home) as db:
-        return bool(db.execute("SELECT 1 FROM released WHERE hash = ?", [name]).fetchone())
-
-
-def add(home: Path, name: str) -> None:
-    """Release the text of this hash for this user. Raises WriteError."""
-    with state.writing(home) as db:
-        db.execute("INSERT OR IGNORE INTO released VALUES (?)", [name])

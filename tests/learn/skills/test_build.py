@@ -33,7 +33,6 @@ from vault_index.learn.skills.build import (
     Built,
     build,
 )
-from vault_index.store import ownership
 from vault_index.vault import Vault, open_vault
 
 TAG, OTHER = BY_TAG
@@ -140,7 +139,7 @@ def test_58_13_status_calls_ready_what_build_writes(make_vault: MakeVault) -> No
     path = vault.lessons_dir / "held0.md"
     released = check.withheld("held0.md", path.read_bytes()).until
     assert released
-    ownership.add(vault.config.home, released)
+    released.add(vault.config.home, released)
     reconcile.rebuild(vault)
     use(vault, "held0", "held1", "plain0", "plain1", times=6)
     ready = skills_build.state(vault).skills_ready
