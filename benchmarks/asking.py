@@ -39,9 +39,10 @@ from tests.support.model_server import ModelServer
 from vault_index import api, client
 from vault_index.api import codec
 from vault_index.ask import respond
-from vault_index.ask.citations import check, words_of
+from vault_index.ask.citations import check
 from vault_index.ask.passages import MAX_CHARS, SearchRequest, SearchResult, find
 from vault_index.ask.respond import ANSWERED, FAILED, UNKNOWN, Answer
+from vault_index.ask.sentences import words_of
 from vault_index.ask.tool import NAME
 from vault_index.embed import download
 from vault_index.features import AskTable

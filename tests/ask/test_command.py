@@ -15,7 +15,7 @@ import pytest
 from tests.support.chat_server import ChatServer
 from tests.support.commands import BIN, run
 from tests.support.files import lesson_text
-from vault_index.ask import citations
+from vault_index.ask import sentences
 from vault_index.vault import Vault
 
 ROLLBACK = "Staging is a copy. Roll back a staging deploy with `make rollback`. It takes a minute."
@@ -99,7 +99,7 @@ def test_a_model_that_fails_ends_with_1_and_the_passages(team: Vault, chat: Chat
 
 def test_sentences_are_set_off_wherever_their_lines_break() -> None:
     text = "One. Two\nthree. Four."
-    runs = citations.runs(text, ["Two three.", "One", ""])
+    runs = sentences.runs(text, ["Two three.", "One", ""])
     assert [run for run, is_best in runs if is_best] == ["One", "Two\nthree."]
     assert "".join(run for run, _ in runs) == text
-    assert citations.runs("", ["a"]) == []
+    assert sentences.runs("", ["a"]) == []

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vault_index import files
-from vault_index.ask import citations
-from vault_index.ask.citations import words_of
+from vault_index.ask import sentences
+from vault_index.ask.sentences import words_of
 from vault_index.check.redact import redact
 from vault_index.errors import VaultError
 from vault_index.index.derived import CATEGORY
@@ -155,7 +155,7 @@ def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
     room = _room_for_weak(made, wanted)
     weak = _passages(vault, wanted, allowed.only_trusted(vault, near), room) if room else []
     if wanted.best:
-        chosen = citations.best(vault, wanted.query, [each.text for each in made])
+        chosen = sentences.best(vault, wanted.query, [each.text for each in made])
         made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
     made += [replace(each, is_weak=True) for each in weak]
     return SearchResult(tuple(made), place.title, place.notes)

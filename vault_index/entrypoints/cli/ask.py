@@ -91,11 +91,11 @@ def _passage(passage: Passage, *, in_full: bool) -> None:
 
 def _lines(text: str, best: Sequence[str]) -> list[list[object]]:
     """Return the lines of a passage as parts, the sentences that answer set off."""
-    from vault_index.ask import citations  # with the expressions it needs, 5 ms of each command
+    from vault_index.ask import sentences  # with the expressions it needs, 5 ms of each command
 
     has_bold = sys.stdout.isatty() and output.color() is not False
     lines: list[list[object]] = [[]]
-    for run, is_best in citations.runs(text, best):
+    for run, is_best in sentences.runs(text, best):
         first, *rest = run.split("\n")
         for number, part in enumerate([first, *rest]):
             if number:

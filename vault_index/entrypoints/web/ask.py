@@ -26,7 +26,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from pydantic import Field
 
 from vault_index import api
-from vault_index.ask import citations
+from vault_index.ask import sentences
 from vault_index.ask.respond import Answer
 from vault_index.entrypoints.web.fields import (
     Body,
@@ -240,7 +240,7 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
     sources = [
         {
             **each,
-            **_text_of(each, citations.runs(each["text"], each["best"])),
+            **_text_of(each, sentences.runs(each["text"], each["best"])),
             "host": _host(each["link"]),
         }
         for each in shown
