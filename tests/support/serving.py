@@ -19,7 +19,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.support.commands import BIN
-from vault_index.entrypoints.guard import load_token
+from vault_index.entrypoints.token import load_token
 from vault_index.entrypoints.web import server
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.vault import open_vault

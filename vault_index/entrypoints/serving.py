@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vault_index import config, files
-from vault_index.entrypoints import guard
+from vault_index.entrypoints import guard, token
 from vault_index.errors import VaultError
 from vault_index.hotpath import index_files, protocol, start
 from vault_index.vault import open_vault
@@ -154,7 +154,7 @@ def run(words: list[str], say: Callable[[str], None]) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=look, daemon=True, name="upgrade").start()
-    server.serve(vault, HOST, port, guard.load_token(vault.config.home), announce, say)
+    server.serve(vault, HOST, port, token.load_token(vault.config.home), announce, say)
     if upgraded.is_set() and _wait_for_package():
         os.set_inheritable(lock, True)
         os.execv(sys.executable, [sys.executable, "-P", "-m", "vault_index", *words])

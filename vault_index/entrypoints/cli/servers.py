@@ -72,11 +72,11 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
     """Return the token in the user's file, else in `home` for this machine, else ""."""
-    from vault_index.entrypoints import guard
+    from vault_index.entrypoints import token
 
-    if token_file and (token := guard.read_token(token_file)):
+    if token_file and (token := token.read_token(token_file)):
         return token
-    return guard.load_token(home) if is_this_machine(host) else ""
+    return token.load_token(home) if is_this_machine(host) else ""
 
 
 # `lessons serve`.
