@@ -57,10 +57,10 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
 
     if http:
         from vault_index import config
-        from vault_index.entrypoints.mcp import server
+        from vault_index.entrypoints.mcp import over_http
 
         secret = _secret(token_file, host, config.home_folder())
-        server.serve(
+        over_http.serve(
             build(ServedAgent.here(context.place()), tools), host, port, secret, output.say
         )
         return
@@ -162,7 +162,6 @@ def _serve(
         if opens:
             _open(f"{address}/#once={guard.new_code(secret, address)}")
         return
-    from vault_index.entrypoints.web import server
 
     def announce(address: str, code: str) -> None:
         serving.note(vault, address)
@@ -174,7 +173,7 @@ def _serve(
         if opens:  # while the server begins
             threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
 
-    server.serve(vault, host, port, secret, announce, context.note)
+    over_http.serve(vault, host, port, secret, announce, context.note)
 
 
 @options.command("open", "lessons open", has_json=False)

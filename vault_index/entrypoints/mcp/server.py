@@ -8,23 +8,20 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote, unquote
 
 import anyio.to_thread
 import mcp_types
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
-from starlette.responses import Response
 
 from vault_index import api
-from vault_index.entrypoints import bug, guard
-from vault_index.entrypoints.guard import App, Receive, Scope, Send
+from vault_index.entrypoints import bug
 from vault_index.entrypoints.mcp import texts
 from vault_index.entrypoints.mcp.agent import ServedAgent
 from vault_index.entrypoints.wording import for_agents
@@ -213,44 +210,3 @@ def add_resource(server: LessonsServer, agent: ServedAgent) -> None:
         lesson
     )
     server.newest = newest
-
-
-# The server over HTTP, on loopback: streamable HTTP at `/mcp`, behind the guard of every HTTP door.
-#
-# It keeps no session: each request stands for itself, so nobody can use up the sessions of others, and a
-# client outlives a restart.
-
-PATH = "/mcp"
-END_SECONDS = 2  # for what is being answered when the server ends; a stream never ends by itself
-
-
-def serve(
-    server: LessonsServer, host: str, port: int, token: str, say: Callable[[str], None]
-) -> None:
-    """Serve until the process is told to end. Raises VaultError where it cannot listen."""
-    # refuses an address that needs a token, before anyone can connect
-    guard.rules_for(host, port, token)
-    with guard.listening(host, port) as ours:
-        port = ours.getsockname()[1]
-        rules = replace(guard.rules_for(host, port, token), every_request=True)
-        app = server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host=host)
-        config = guard.settings(
-            guard.Guard(_posts(cast("App", app)), rules),
-            log_level="error",  # not about each bad request: anybody could fill the log
-            timeout_graceful_shutdown=END_SECONDS,
-        )
-        say(f"serving MCP on {guard.address_of(host, port)}{PATH}")
-        with contextlib.suppress(KeyboardInterrupt):  # uvicorn ends by itself, then raises it
-            uvicorn.Server(config).run(sockets=[ours])
-
-
-def _posts(app: App) -> App:
-    """Return an application without streams from the server: it says nothing unasked."""
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] != "POST":
-            await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
-            return
-        await app(scope, receive, send)
-
-    return answer
