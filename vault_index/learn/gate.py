@@ -24,7 +24,7 @@ from vault_index.errors import CheckError, VaultError
 from vault_index.hotpath import chatter
 from vault_index.index.rows import hash_of_prompt
 from vault_index.journal.record import private_id
-from vault_index.learn import grounding, refuted
+from vault_index.learn import grounding, particular, refuted
 from vault_index.learn.material import SESSION, LearnedLesson, Material
 from vault_index.lesson import category, parse, passages
 from vault_index.proposals import draft, fingerprint, review
@@ -251,9 +251,9 @@ def _refuse_worthless(entry: LearnedLesson, context: Context) -> None:
             raise _Dropped(GIVEN, id)
     known = _words_of(context.material)
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
-        is_generic = grounding.points(text, known) < 0
+        is_generic = particular.points(text, known) < 0
     else:
-        is_generic = grounding.is_generic(text, known, entry.quotes)
+        is_generic = particular.is_generic(text, known, entry.quotes)
     if is_generic:
         raise _Dropped(GENERIC)
 
