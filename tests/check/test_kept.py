@@ -21,9 +21,9 @@ from vault_index.check import (
     Finding,
     KeptFindings,
     kept,
-    pattern,
     prompt_injection,
     secrets,
+    time_limit,
 )
 from vault_index.edit import import_lessons
 from vault_index.files import cache
@@ -139,7 +139,7 @@ def test_neither_a_text_nor_its_path_is_kept(home: Path) -> None:
 
 def test_a_search_without_end_is_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(path: str, text: str) -> Iterator[Finding]:
-        raise pattern.TooSlow
+        raise time_limit.TooSlow
 
     with monkeypatch.context() as busy:
         busy.setattr(prompt_injection, "findings", endless)

@@ -10,7 +10,14 @@ from functools import partial
 
 from vault_index import api, check, git
 from vault_index.api.question import Caller, command
-from vault_index.check import Candidate, Finding, KeptFindings, Selection, links, pattern
+from vault_index.check import (
+    Candidate,
+    Finding,
+    KeptFindings,
+    Selection,
+    links,
+    time_limit,
+)
 from vault_index.check.links import Prerequisite
 from vault_index.errors import VaultError
 from vault_index.learn.skills import render
@@ -151,18 +158,18 @@ class _TextChecks:
     def __init__(self, vault: Vault, kept: KeptFindings, count: int, *, staged: bool) -> None:
         self._vault, self._kept, self._staged = vault, kept, staged
         # of processor time: for all that is checked, and for what is never left out
-        self._seconds = pattern.ALL_SECONDS if staged else math.inf
-        self._more = pattern.FILE_SECONDS * count
+        self._seconds = time_limit.ALL_SECONDS if staged else math.inf
+        self._more = time_limit.FILE_SECONDS * count
         self.unread = 0  # files whose words were not searched for prompt injection
 
     def findings(self, candidate: Candidate, categories: Collection[str]) -> list[Finding]:
         left = self._seconds + self._more
         if left <= 0:
-            why = f"the commit takes more than {pattern.ALL_SECONDS:.0f} s to check"
+            why = f"the commit takes more than {time_limit.ALL_SECONDS:.0f} s to check"
             return [check.not_checked(candidate.shown, why)]
         began = time.process_time()
         is_read = self._seconds > 0 or self._kept.get(candidate) is not None
-        limit = min(left, pattern.RULE_SECONDS)
+        limit = min(left, time_limit.RULE_SECONDS)
         said = check.of_text(candidate, categories, limit, orders=is_read, kept=self._kept)
         self.unread += not is_read
         known = partial(check.noted_in_commits, self._vault, candidate) if self._staged else None

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import config, files, git
-from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets
+from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets, time_limit
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.check.kept import KeptFindings
 from vault_index.errors import GitUnavailableError, LessonError, NoRepositoryError, VaultError
@@ -165,7 +165,7 @@ def staged(vault: Vault) -> Selection:
 def of_text(
     candidate: Candidate,
     known: Collection[str] = (),
-    seconds: float = pattern.RULE_SECONDS,
+    seconds: float = time_limit.RULE_SECONDS,
     *,
     orders: bool = True,
     words: bool = True,
@@ -238,8 +238,8 @@ def _of_words(
         if rule is prompt_injection.findings and not orders:
             continue
         try:
-            every = pattern.within(seconds, rule, where, seen)
-        except pattern.TooSlow:
+            every = time_limit.within(seconds, rule, where, seen)
+        except time_limit.TooSlow:
             is_complete = False
             every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
         if name != "secrets" and not candidate.is_lesson:
@@ -273,7 +273,7 @@ def withheld(
     Wrong frontmatter is not a reason: it harms no agent.
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
-    every = _of_words(candidate, pattern.RULE_SECONDS, kept=kept)
+    every = _of_words(candidate, time_limit.RULE_SECONDS, kept=kept)
     every = harmless.settled(every, home=home) if home else every
     errors = _errors(every)
     if errors:

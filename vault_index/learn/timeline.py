@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from vault_index.check import pattern, prompt_injection
+from vault_index.check import prompt_injection, time_limit
 from vault_index.check.finding import ERROR
 from vault_index.check.redact import redact
 from vault_index.text import blocks, failure
@@ -288,8 +288,8 @@ def _page_cleaned(text: str, orders: list[str], kind: str) -> str:
         if kind == COMMIT:
             form = _ACCEPTED.sub("", form)
         try:
-            there = pattern.within(_SECONDS, prompt_injection.findings, "", form)
-        except pattern.TooSlow:
+            there = time_limit.within(_SECONDS, prompt_injection.findings, "", form)
+        except time_limit.TooSlow:
             orders.append(text)
             return f"{LEFT_OUT}\n"
         numbers = {each.line for each in there if each.severity == ERROR}
