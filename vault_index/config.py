@@ -21,7 +21,7 @@ from typing import Any, TypeVar, get_type_hints
 from vault_index.errors import SettingsError, hint_for
 from vault_index.features import FEATURES, Feature
 from vault_index.hotpath import index_files
-from vault_index.setting_kinds import (
+from vault_index.text.setting_kinds import (
     Cosine,
     Folders,
     Positive,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from vault_index.hotpath.agents import Agent, translated
-from vault_index.setting_kinds import Folders, Positive, Price, Texts, Uri
+from vault_index.text.setting_kinds import Folders, Positive, Price, Texts, Uri
 
 if TYPE_CHECKING:
     from fastapi import APIRouter

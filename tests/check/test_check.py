@@ -12,7 +12,7 @@ from tests.support.files import MakeVault, commit, lesson_text, write
 from tests.support.indexed import of_this_repository
 from tests.support.planted import AGENT_TEXTS, SECRETS
 from vault_index import api, check, client
-from vault_index.check import pattern, prompt_injection, secrets
+from vault_index.check import prompt_injection, secrets, time_limit
 from vault_index.share import git_hooks
 from vault_index.vault import Vault
 
@@ -219,8 +219,8 @@ def test_a_commit_too_large_for_all_of_it_is_checked_for_secrets(
 ) -> None:
     share = importlib.import_module("vault_index.api.share")
     monkeypatch.setattr(share, "COMPARED_FILES", 2)
-    monkeypatch.setattr(pattern, "ALL_SECONDS", 0.0)
-    monkeypatch.setattr(pattern, "FILE_SECONDS", 60.0)
+    monkeypatch.setattr(time_limit, "ALL_SECONDS", 0.0)
+    monkeypatch.setattr(time_limit, "FILE_SECONDS", 60.0)
     vault = make_vault({})
     for name, text in (("a", AGENT_TEXTS[0]), ("b", SECRETS[0]), ("c", "<<<<<<< HEAD\nText.")):
         write(vault.lessons_dir / f"{name}.md", lesson_text("A", text))

@@ -25,7 +25,7 @@ REPO = PACKAGE.parent
 
 # A folder (or module of the package's top) imports only from the rungs above its own.
 LADDER = [
-    "errors hotpath native setting_kinds text",
+    "errors hotpath native text",
     "features",
     "files config lesson git model_http state",
     "store embed llm",

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from vault_index import config, files, git
-from vault_index.check import frontmatter, harmless, pattern, prompt_injection, secrets, time_limit
+from vault_index.check import frontmatter, harmless, prompt_injection, secrets, time_limit
 from vault_index.check.finding import ERROR, WARNING, Finding
 from vault_index.check.kept import KeptFindings
 from vault_index.errors import GitUnavailableError, LessonError, NoRepositoryError, VaultError
 from vault_index.hotpath import index_files
 from vault_index.lesson import parse, portable, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
-from vault_index.store import ownership, released
+from vault_index.store import released
 from vault_index.text.blocks import composed
 from vault_index.vault import FOLDER, SETTINGS, printable, shown
 

@@ -33,6 +33,7 @@ from vault_index.learn.skills.build import (
     Built,
     build,
 )
+from vault_index.store import released
 from vault_index.vault import Vault, open_vault
 
 TAG, OTHER = BY_TAG
@@ -137,9 +138,9 @@ def test_58_13_status_calls_ready_what_build_writes(make_vault: MakeVault) -> No
     """A lesson that a skill must not repeat is left out before it is counted, in both."""
     vault = make_vault({**five("held", HOLDS), **five("plain")}, indexed=True)
     path = vault.lessons_dir / "held0.md"
-    released = check.withheld("held0.md", path.read_bytes()).until
-    assert released
-    released.add(vault.config.home, released)
+    until = check.withheld("held0.md", path.read_bytes()).until
+    assert until
+    released.add(vault.config.home, until)
     reconcile.rebuild(vault)
     use(vault, "held0", "held1", "plain0", "plain1", times=6)
     ready = skills_build.state(vault).skills_ready

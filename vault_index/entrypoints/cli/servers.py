@@ -72,11 +72,11 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
 
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
     """Return the token in the user's file, else in `home` for this machine, else ""."""
-    from vault_index.entrypoints import token
+    from vault_index.entrypoints.token import load_token, read_token
 
-    if token_file and (token := token.read_token(token_file)):
+    if token_file and (token := read_token(token_file)):
         return token
-    return token.load_token(home) if is_this_machine(host) else ""
+    return load_token(home) if is_this_machine(host) else ""
 
 
 # `lessons serve`.
@@ -162,6 +162,7 @@ def _serve(
         if opens:
             _open(f"{address}/#once={guard.new_code(secret, address)}")
         return
+    from vault_index.entrypoints.web import server
 
     def announce(address: str, code: str) -> None:
         serving.note(vault, address)
@@ -173,7 +174,7 @@ def _serve(
         if opens:  # while the server begins
             threading.Thread(target=_open, args=(page,), daemon=True, name="browser").start()
 
-    over_http.serve(vault, host, port, secret, announce, context.note)
+    server.serve(vault, host, port, secret, announce, context.note)
 
 
 @options.command("open", "lessons open", has_json=False)
