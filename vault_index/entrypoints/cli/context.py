@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -288,3 +290,43 @@ def _search(lessons: Sequence[Entry], words: str) -> Sequence[Entry]:
     hits = ask(api.search.find(query=Query(words, MAX_SHOWN))).hits
     by_id = {lesson.id: lesson for lesson in lessons}
     return [by_id[hit.lesson_id] for hit in hits if hit.lesson_id in by_id]
+
+
+# The user's editor, for a file or for a text.
+
+
+def named_editor() -> str:
+    """Return the editor that the environment names; "" without one."""
+    named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))
+    return next(filter(None, named), "")
+
+
+def _editor(root: Path) -> str:
+    from vault_index import git
+
+    chosen = named_editor() or git.editor(root)
+    if not chosen and (shutil.which("vi") is None or not sys.stdin.isatty()):
+        why = "vi is not installed" if shutil.which("vi") is None else "vi needs a terminal"
+        hint = "set EDITOR to your editor, for example: export EDITOR=nano"
+        raise VaultError(f"no editor is named and {why}", hint)
+    return chosen or "vi"
+
+
+def edit_file(file: Path, root: Path) -> None:
+    """Open a file in the user's editor and wait until that ends. Raises VaultError."""
+    chosen = _editor(root)
+    try:
+        done = subprocess.run([*shlex.split(chosen), str(file)], check=False)
+    except (OSError, ValueError) as error:
+        raise VaultError(f"cannot run the editor {chosen!r}: {error}", "set EDITOR") from None
+    if done.returncode != 0:
+        raise VaultError(f"the editor {chosen!r} ended with {done.returncode}")
+
+
+def edit_text(text: str, root: Path) -> str | None:
+    """Return a text as the user saved it in an editor; None if nothing was saved. Raises VaultError."""
+    chosen = _editor(root)
+    try:
+        return click.edit(text, editor=chosen, extension=".md")
+    except click.ClickException as error:
+        raise VaultError(f"the editor {chosen!r} failed: {error.message}", "set EDITOR") from None

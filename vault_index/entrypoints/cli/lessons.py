@@ -17,7 +17,7 @@ import click
 
 from vault_index import api
 from vault_index.api import codec
-from vault_index.entrypoints.cli import completion, context, editor, options, output
+from vault_index.entrypoints.cli import completion, context, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.errors import GitError, UnreadableError, VaultError
 from vault_index.retrieval.hit import percent_of
@@ -69,7 +69,7 @@ def new_command(title: tuple[str, ...], text: str, as_json: bool, **head: Any) -
     if text:
         _write(os.fsencode(text), as_json, **head)
         return
-    if not context.is_typed() and not (head["title"] and editor.named_editor()):
+    if not context.is_typed() and not (head["title"] and context.named_editor()):
         raise click.UsageError("pass --text, name an EDITOR and a TITLE, or type it at a terminal")
     _write_typed(as_json, **head)
 
@@ -131,7 +131,7 @@ def _write_typed(as_json: bool, *, title: str, categories: tuple[str, ...], **he
         categories = (counts[int(typed) - 1] if is_number else typed,) if typed else ()
     add.refuse_existing(vault, add.place_of(vault, b"-", title=title, categories=categories))
     head["prompts"] = head["prompts"] or _typed_prompts()
-    text = editor.edit_text(_TEMPLATE, vault.root)
+    text = context.edit_text(_TEMPLATE, vault.root)
     text = re.sub(r"(?s)<!--.*?-->", "", text or "").strip()
     answered = "".join(f" --prompts {shlex.quote(each)}" for each in head["prompts"])
     if not text:
@@ -382,7 +382,7 @@ def edit_command(lesson_id: str | None) -> None:
     entry = _entry(lesson_id or context.pick())
     file = vault.root / entry.path
     files.refuse_links(file, vault.root)
-    editor.edit_file(file, vault.root)
+    context.edit_file(file, vault.root)
     if not os.path.lexists(file):
         context.note(f"{entry.path} is gone")
         return

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
-from vault_index.entrypoints.cli import context, editor, output
+from vault_index.entrypoints.cli import context, output
 from vault_index.entrypoints.wording import proposals
 from vault_index.errors import VaultError
 from vault_index.lesson.category import NO_CATEGORY
@@ -214,7 +214,7 @@ class Review:
             return False
         text = seen
         while True:
-            saved = editor.edit_text(text, context.vault().root)
+            saved = context.edit_text(text, context.vault().root)
             if saved is None or saved == seen:
                 context.note("nothing was changed")
                 return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vault_index import api, features
-from vault_index.entrypoints.cli import context, editor, install, options, output
+from vault_index.entrypoints.cli import context, install, options, output
 from vault_index.entrypoints.wording import status
 from vault_index.hotpath import index_files
 
@@ -126,7 +126,7 @@ def edit_settings() -> None:
     file = config.home_folder() / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.touch()
-    editor.edit_file(file, file.parent)
+    context.edit_file(file, file.parent)
     for problem in config.load().unknown_keys:
         context.note(f"warning: {problem}")
 
