@@ -501,6 +501,7 @@ OF_OTHERS = re.compile(
 READERS = {
     *("hotpath/index_files.py", "files/__init__.py", "state.py", "embed/cache.py"),
     *("embed/download.py", "embed/minilm.py", "store/ownership.py", "entrypoints/guard.py"),
+    *("entrypoints/token.py", "store/released.py", "check/time_limit.py"),
     *("hotpath/log.py", "hotpath/agents.py", "entrypoints/hook/client.py", "watch/events.py"),
     *("entrypoints/serving.py", "entrypoints/cli/servers.py", "entrypoints/agents/opencode.py"),
     *("entrypoints/web/render.py", "learn/skills/render.py", "check/pattern.py"),

@@ -1,4 +1,4 @@
-"""Whether an entry is about something in particular, or says what every handbook says.
+"""The test of an entry: it is about something in particular, or says what every handbook says.
 
 It counts what can be looked up: code, identifiers, paths, flags, versions, sizes, names. What every
 project has (`git`, `test`, `null`) counts nothing, and stock phrases ("best practices") count against

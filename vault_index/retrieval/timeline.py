@@ -1,4 +1,4 @@
-"""What happened before and after a moment: the records of the journal in the order of time."""
+"""The records of the journal around a moment, in the order of time."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import click
 
 from vault_index.entrypoints.cli import context, options, output
 from vault_index.errors import VaultError
-from vault_index.model_http import is_this_machine
 
 if TYPE_CHECKING:
     from vault_index.vault import Vault
@@ -73,6 +72,7 @@ def mcp_command(tools: str, http: bool, host: str, port: int, token_file: Path |
 def _secret(token_file: Path | None, host: str, home: Path) -> str:
     """Return the token in the user's file, else in `home` for this machine, else ""."""
     from vault_index.entrypoints.token import load_token, read_token
+    from vault_index.model_http import is_this_machine
 
     if token_file and (token := read_token(token_file)):
         return token
@@ -144,6 +144,7 @@ def _serve(
     or_free: bool = False,
 ) -> None:
     from vault_index.entrypoints import guard, serving
+    from vault_index.model_http import is_this_machine
 
     if opens and not is_this_machine(host):
         raise VaultError(
