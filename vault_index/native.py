@@ -257,8 +257,6 @@ def introduce(call: Callable[..., Any], *args: Any) -> Any:
     return wait(look, *args, seconds=CALL_SECONDS)
 
 
-# Keep the memory of a process small that lives for days or writes much (glibc; elsewhere: nothing).
-
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's <malloc.h>
 MMAP_BYTES = 256 * 1024  # a larger block gets pages of its own, which go back when it is freed
 

@@ -462,9 +462,6 @@ def _set_aside(file: Path) -> bool:
     return True
 
 
-# The tables, in the order in which they came.
-
-
 @migration
 def _sessions(db: sqlite3.Connection) -> None:
     """Sessions of the journal: see `journal.archive`, `journal.projects` and `journal.importing`."""

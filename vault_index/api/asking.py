@@ -213,9 +213,6 @@ def _beginning(text: str, most: int = MAX_ANSWER_CHARS) -> str:
     return text[: blocks.with_whole_code(text, 0, most)[1]]
 
 
-# Questions that a vault could be asked.
-
-
 @question
 def suggest(vault: Vault, count: int = suggestions.COUNT) -> list[str]:
     """Return some questions that lessons of the vault answer, of its latest lessons first."""

@@ -138,9 +138,6 @@ def delete_lesson(
     return Changed(entry.id, str(path), removed=not path.exists())
 
 
-# Categories, and lessons of other files.
-
-
 @command
 def rename(
     vault: Vault, caller: Caller, old: str, new: str, write: bool = False

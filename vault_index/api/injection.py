@@ -388,9 +388,6 @@ def useful(
     return Rated(entry.id, entry.title, word, by, bool(wrong and wrong.withholds))
 
 
-# Lessons that need another look, and their confirmation.
-
-
 @dataclass(frozen=True, slots=True)
 class Stale:
     """Why lessons should be looked at again, and how many they are."""

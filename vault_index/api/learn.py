@@ -229,9 +229,6 @@ def _count(
         delivery.record(vault.config.home, vault.root, new)
 
 
-# Commands that learn: from a session, from commits or files, proposals are made.
-
-
 @command
 def learn(
     vault: Vault,

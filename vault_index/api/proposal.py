@@ -243,9 +243,6 @@ def _target(caller: Caller, proposal: Proposal) -> Target:
     return Target(id=entry.id, diff=diff, is_done=not diff)
 
 
-# Questions about a draft lesson, for the commands about proposals: the watcher has what they need.
-
-
 @question
 def compare(vault: Vault, proposal: Proposal) -> Comparison:
     """Compare a draft with lessons and with rejected proposals.

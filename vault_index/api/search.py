@@ -103,9 +103,6 @@ def health(vault: Vault) -> SearchHealth:
     return SearchHealth(listed, tables, opened.lessons, since)
 
 
-# Lessons beside each other: near-duplicates, and categories by likeness.
-
-
 @question
 def compare(vault: Vault, paths: Sequence[str]) -> duplicates.IndexFindings:
     """Compare lesson files with the index.
@@ -125,9 +122,6 @@ def classify(vault: Vault) -> tuple[classifier.ProbableCategories, ...]:
     from vault_index.index import classifier
 
     return tuple(classifier.propose(vault))
-
-
-# What an agent gets for a prompt.
 
 
 @question

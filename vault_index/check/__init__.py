@@ -435,8 +435,6 @@ def _from_disk(vault: Vault, files: Iterable[tuple[str, bool]]) -> Iterator[Cand
             raise VaultError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-# Which files of a repository come before an agent, and their text as a scan for secrets needs it.
-
 _LESSON, _OTHER = "lesson", "other"
 _SKILL_FILE = "skill.md"
 _PROJECT_SKILLS = (".claude", "skills")

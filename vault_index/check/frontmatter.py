@@ -196,8 +196,6 @@ def _size(shown: str, lessons: list[Lesson]) -> Iterator[Finding]:
             yield Finding(shown, 1, "giant", f"{size}: {hint}", WARNING)
 
 
-# The marks that an unfinished merge leaves in a file: `<<<<<<<`, `=======`, `>>>>>>>`.
-
 RULE = "conflict-markers"
 MESSAGE = "a merge conflict that was not resolved"
 

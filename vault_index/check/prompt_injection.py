@@ -401,7 +401,6 @@ def _characters(text: str, unreported: str) -> Iterator[_Found]:
 #
 # `decoded` writes them plainly, so that the other searches see them. Only what has words of orders to
 # an agent when it is decoded is changed: ids, checksums and abbreviations stay.
-
 _MIN_TELLING = 2
 _MIN_ORDERS = 4  # words of orders; or half of all words
 _LIKE_LEET = re.compile(r"(?i)[a-z][0134578@$|]+[a-z]|(?<!\w)[01345!|@][a-z]{2}")

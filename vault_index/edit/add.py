@@ -125,7 +125,6 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
 # A text is a text: what looks like frontmatter in it sets nothing. Where it came from is noted as
 # `source` and never read. The id that a program chooses is the lesson's; its file is in the folder of
 # the id, else in the folder of the first category.
-
 MAX_ID_CHARS = 200
 _PART = re.compile(r"\w[\w.+-]{0,80}")  # of an id: hidden files and `..` begin with a dot
 

@@ -24,9 +24,7 @@ from vault_index.text.words import ago
 if TYPE_CHECKING:
     from vault_index.config import Config
 
-# What fetching needs and `is_ready` does not is imported where it is needed: a cold hook asks that.
-
-
+# what fetching needs is imported where it is needed: a cold hook asks `is_ready`, which needs less
 TOKENIZER = "tokenizer.json"
 _READY = "model.bin"
 # in bytes, as `minilm.convert` writes them: a file of another size was cut
@@ -116,7 +114,6 @@ def _fetch_into(
 # One attempt an hour, whoever makes it, on record in `models/.fetch-failed` before it begins: its time
 # is the last attempt's, its text says why there is no model after it. So neither restarts nor a
 # kill in the middle repeat it. `lessons model fetch` tries whenever it is asked to.
-
 RETRY_SECONDS = 3600  # an offline laptop does not wait each time
 RECORD = ".fetch-failed"
 SIZE = "90 MB"  # what is fetched; 23 MB of it are kept

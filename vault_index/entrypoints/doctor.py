@@ -37,8 +37,6 @@ from vault_index.watch.events import INSTANCES, WATCHES
 DAY_SECONDS = 86_400.0
 MAX_PROMPTS = 200  # the last, of which some may be in a language that the model does not know
 
-# What only this machine knows about a vault: its watcher, and the hooks in the settings of agents.
-
 
 @dataclass(frozen=True, slots=True)
 class Hooks:

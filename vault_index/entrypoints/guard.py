@@ -225,7 +225,6 @@ class TimedConnection(H11Protocol):
 # The code that the command line hands to its user's browser, in the address of a page. Everybody on the
 # machine can read in the list of processes what a browser is started with, so it is no key: a page
 # exchanges it, once, and at a server of ours alone, which has the token that signed it.
-
 CODE_SECONDS = 120.0  # from the command line to the page
 
 

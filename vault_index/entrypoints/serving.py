@@ -179,7 +179,6 @@ def _folder() -> Path:
 
 # The file by which systemd (Linux) or launchd (macOS) has the page served from the login on: it starts
 # `lessons serve --background`, and ends that server when it is taken out of force.
-
 UNIT, LABEL = "lessons.service", "lessons-vault.lessons"
 ASK_SECONDS = 60  # for a service manager to start the server
 

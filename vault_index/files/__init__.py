@@ -479,9 +479,6 @@ def _changed(file: Path) -> ChangedError:
     return ChangedError(f"{file} {change}; nothing was done to it", "run the command again")
 
 
-# Folders and locks for what belongs to one user alone.
-
-
 def make_folder(folder: Path) -> None:
     """Make a folder, with those above it, for its user alone.
 

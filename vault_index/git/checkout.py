@@ -311,8 +311,6 @@ def start_repository(folder: Path) -> bool:
     return True
 
 
-# What stops a move of the checked-out branch.
-
 _ABSENT = "000000"
 
 

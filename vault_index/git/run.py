@@ -206,8 +206,6 @@ def check_readable(folder: Path) -> None:
         ask(top, "rev-parse", "--git-dir")
 
 
-# Why git did not answer.
-
 _TIMEOUT = "Timeout: the command "  # as GitPython says it
 _EXCEPTION = re.compile(r"(?m)^\s*(git config --global --add safe\.directory .+)$")
 _DAMAGE = re.compile(

@@ -177,8 +177,6 @@ def is_alive(pid: int) -> bool:
 # Where the vault is: named, around a folder, or the user's default. Nothing else looks for one.
 #
 # On the path of every prompt, so it works on strings: pathlib takes as long to load as all the rest.
-
-
 FOLDER = "lessons"
 SETTINGS = "vault.toml"
 

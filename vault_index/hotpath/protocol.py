@@ -184,8 +184,6 @@ def connect(places: list[str], timeout: float) -> _socket.socket:
 #                unless there is one, with which the watcher removes the file
 #
 # A watcher that was stopped and goes on answers what it was asked meanwhile, and so removes the file.
-
-
 PACE, LOST = "pace", "lost-"
 TIMES = 10  # the usual time: a watcher that takes longer hangs
 LEAST_SECONDS = 0.25  # an answer may have to wait for a processor so long
@@ -249,8 +247,6 @@ def lose(root: str) -> None:
 #
 # `json` itself is a few lines around the same compiled functions. Where a release of Python has other
 # functions, `json` does it; a test compares the two.
-
-
 _SPACE = " \t\n\r"
 
 

@@ -212,8 +212,6 @@ def _mentions_it(path: str) -> bool:
     return b"autostart" in text or b"\\" in text  # a name may be written with escapes
 
 
-# Start the process that captures the transcripts which grew: one at a time, however many hooks ask.
-
 COMMAND = "journal-take"
 
 

@@ -110,7 +110,6 @@ def _write_skills(sources: Sources) -> Refreshed:
 #
 # A document is a file that holds more than one passage, or a lesson under a title that is not its own: a
 # long lesson, a course, a collection.
-
 DOCUMENT, CATEGORY = "document", "category"
 _SOURCE = (
     *("id", "path", "document", "title", "description", "link", "written_by", "author", "is_whole"),

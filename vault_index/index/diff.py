@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 
     Withhold = Callable[[str, bytes], check.Withheld]
 
+
 # Who wrote each file and when, as git says: what differs from what the manifest says.
 #
 # The manifest's `head` is the commit whose authors and dates its entries have. Where another one is
 # checked out, or a file is new to the manifest, the history is read again: 0.2 s for 1,500 commits.
-
-
 @dataclass(frozen=True, slots=True)
 class GitChanges:
     """The answer of git where it differs from a manifest, by path below the vault's folder.
@@ -328,9 +327,6 @@ def _with_rows(
         entry = replace(entry, lessons=last.lessons, withheld=last.withheld, held=last.held)
         return ReadFile(path, replace(entry, problem=_unexpected(path, error), line=0))
     return ReadFile(path, entry, made, {row["content_hash"]: row for row in made})
-
-
-# whose a declared id is
 
 
 def _owners(

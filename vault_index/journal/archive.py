@@ -135,9 +135,6 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-# What the user asks of them.
-
-
 def latest(
     journal: Journal, project: str = "", since: str = "", until: str = "", limit: int = 20
 ) -> list[Session]:

@@ -159,8 +159,6 @@ def _buried(db: sqlite3.Connection, uuids: Mapping[str, str]) -> set[str]:
 # The last turn of a transcript may still go on, so it is read again when the file grows; what comes
 # before it is read for good. The moments are the same wherever earlier reads stopped: all that is
 # remembered from one turn to the next is in `ReadTo.state`, taken where a prompt finds the agent idle.
-
-
 _CHUNK = 1 << 20  # bytes
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 _SUBAGENT = "agent-"

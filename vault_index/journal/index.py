@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 #
 # Short prompts say little alone ("yes, the second one"), so a prompt has a second row, with the end of
 # what it answers. Each piece of a narrative, and each fact, has the beginning of its prompt in front.
-
 # Measured on 60 labelled questions over 37 real sessions, right answers among the first five: .85; with
 # facts without the beginning of their prompt .80, with 800 characters of what a prompt answers in place
 # of 300 .83. Pieces of 600 to 1,200 are the same within one question.

@@ -74,8 +74,6 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-# The journal's index, opened for reading.
-
 SCHEMA = 2  # raise it when rows or what is embedded change: the index is rebuilt
 
 

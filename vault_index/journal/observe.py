@@ -335,9 +335,6 @@ def _unique(values: Iterable[_T]) -> list[_T]:
     return list(dict.fromkeys(values))
 
 
-# The summary: six fields, each of a few lines.
-
-
 def summary(
     records: Sequence[Record],
     todos: Mapping[str, tuple[str, str]],

@@ -142,9 +142,6 @@ class SessionRecords:
     records: tuple[KeptRecord, ...]
 
 
-# Records that a search of the journal finds, each with its score.
-
-
 @dataclass(frozen=True, slots=True)
 class JournalHit(KeptRecord):
     """A record and why it was found. `score` is `cosine + full_text`, in absolute units.

@@ -225,9 +225,6 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
     }
 
 
-# Which session is meant: one that the journal has, or has from now on.
-
-
 def _find_session(
     journal: Journal, name: str, folder: Path, unrecorded: bool
 ) -> tuple[Session, Sequence[Moment]]:
@@ -298,9 +295,6 @@ def _captured(
         f"session {transcript.stem} is not in the journal: {captured.why}",
         "run lessons journal import",
     )
-
-
-# What changed in the project.
 
 
 def _during(vault: Vault, session: Session) -> ProjectDiff | None:

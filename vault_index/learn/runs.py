@@ -184,9 +184,6 @@ def count_prompts(vault: Vault) -> tuple[int, int]:
     return store.count(with_prompts), store.count(filters.WHOLE)
 
 
-# The line that says at a start what the last session could teach: see `nudge`.
-
-
 def note_nudge(vault: Vault) -> None:
     """Note that the line was shown. Raises WriteError."""
     home, now = vault.config.home, time.time()

@@ -319,8 +319,6 @@ def entry_of(values: Mapping[str, Any]) -> LearnedLesson:
     )
 
 
-# What an analysis would send, and to whom, before anything is sent.
-
 _HERE = ("", "0.0.0.0", "::")  # of a host that is not named, or listens everywhere
 
 

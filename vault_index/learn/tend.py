@@ -239,9 +239,6 @@ def _said(prompts: Sequence[str], lines: Sequence[str]) -> str:
     return "\n".join([*said, *(f"- `{each}`" for each in lines)])
 
 
-# The same by a model: it is told before what it costs.
-
-
 def by_model(
     vault: Vault, caller: LearnCaller, most: int = MOST, *, dry_run: bool = False
 ) -> Tended:

@@ -55,9 +55,6 @@ _CUT_OFF = (":", "...", "\u2026")  # "Now I need to look at the key files:", and
 _LABEL = re.compile(rf"(?m)^(?:{'|'.join(KINDS)}): ?")
 
 
-# From the moments of a session to those that are learned from.
-
-
 def of_session(
     there: Iterable[Moment], is_wanted: Callable[[str], bool] = lambda _path: True
 ) -> Iterator[Moment]:
@@ -79,8 +76,6 @@ def of_session(
             yield each
 
 
-# From a diff to moments.
-
 _HEADER = re.compile(r"diff --git |--- (?:a/|/dev/null)|\+\+\+ |@@ ")
 _NAMES = re.compile(r"\+\+\+ (?:b/)?(?!/dev/null)([^\t]+)")
 _ASIDE = re.compile(  # files of tests, documents and data
@@ -101,9 +96,6 @@ def moments_of_diff(text: str) -> Iterator[Moment]:
             path, part = match[1], 0
         elif line[:1] in ("+", "-") and not is_header:
             lines.append(line)
-
-
-# From moments to the text that a model is sent.
 
 
 class _TimelinePiece(NamedTuple):
@@ -246,8 +238,6 @@ def _says_something(sentence: str) -> bool:
     rest = _DASH.split(sentence, 1)[1:]  # "You're right - it is the cache that ..."
     return any(len(each) >= _MIN_REST and not vocabulary.is_chatter(each) for each in rest)
 
-
-# Orders to an agent in what it read: no model sees them, and nothing that repeats them is proposed.
 
 _ROUNDS = 4
 _PAGE_CHARS = 8_000

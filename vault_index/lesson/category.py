@@ -154,8 +154,6 @@ def counts(of_lessons: Iterable[Iterable[CategoryPath]]) -> dict[CategoryPath, i
     return dict(sorted(tally.items()))
 
 
-# Lines of markdown as far as lessons need them: headings, and names made of titles.
-
 SECTION = re.compile(r"##[ \t]+Lesson:")
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
 _NOT_SLUG = re.compile(r"[^\w]+")

@@ -120,7 +120,6 @@ def _section(file: LessonFile, slug: str) -> Section:
 # Key order, comments, quotes, unknown keys, line ends, a byte-order mark and the body stay. PyYAML's
 # parser says where a key's value begins and ends; only that span is replaced. (ruamel.yaml would
 # write the whole block again.)
-
 _BY_HAND = "edit the file by hand"
 _COMMENT = re.compile(r"(^|\s)#")
 
@@ -257,8 +256,6 @@ def _append(block: str, key: str, value: Any, newline: str, indent: str = "") ->
 #
 # Git merges by line, so tags that two people add to one line are a conflict. With the merged list in
 # all three versions of the file there is nothing left of it to merge.
-
-
 def with_merged_lists(ours: bytes, theirs: bytes, base: bytes) -> list[bytes]:
     """Return three versions of a file with the merged lists of its keys and its sections' keys.
 

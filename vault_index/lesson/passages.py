@@ -134,7 +134,6 @@ def _tail(piece: str) -> str:
 # How a lesson of an imported course begins: with its number, and its link where it has one.
 #
 # [Lesson 3](https://example.com/3)        Lesson 3
-
 _FIRST = re.compile(
     r"(?:\[Lesson (?P<linked>[0-9]{1,9})\]\((?:<(?P<link>[^<>\n]*)>|(?P<bare>[^()<>\s]*))\)"
     r"|Lesson (?P<number>[0-9]{1,9})(?=\s*\n|\s*\Z))\s*"
@@ -193,7 +192,6 @@ def number_line(number: int, link: str) -> str:
 #     ## Related           - `- kind: lesson or subject`
 #
 # A lesson may have any of them; text under another heading belongs to what comes before it.
-
 PROBLEM, WHEN, WHEN_NOT = "Problem", "When to apply", "When not to apply"
 TRADE_OFFS, RELATED = "Trade-offs", "Related"
 SUPERSEDES = "supersedes"

@@ -184,8 +184,6 @@ class Usage:
         )
 
 
-# The answer of a language model: text -> JSON object; whether it declined instead.
-
 MAX_CHARS = 100_000  # of an answer; none that was asked for is near it
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),

@@ -105,8 +105,6 @@ def _candidates(
             yield row, cosine
 
 
-# What the prompts of a draft find now, and would find with it.
-
 BESIDE = 4  # the best lessons of a prompt, beside which the draft has a place
 SAMPLE = 500  # lessons that say how long one is
 

@@ -253,7 +253,6 @@ def troubles(vault: Vault) -> Iterator[Trouble]:
 #
 # This process alone writes the published tables: workers need no access to the store. Ray repeats the
 # task of a worker that was killed.
-
 _TEXTS = 32  # of a task: half a second
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no report to its makers

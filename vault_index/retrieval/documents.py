@@ -251,8 +251,6 @@ def _abbreviates(name: str, title: str) -> bool:
     return any(1 < len(word) < 5 and word in initials for word in asked if word not in _SMALL)
 
 
-# The lessons of a document in their order, and the one of a number.
-
 _PART_COLUMNS = ("lesson_id", "path", "title", "text", "position", "is_whole", "withheld")
 
 

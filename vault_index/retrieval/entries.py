@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from vault_index.lesson.parse import Lesson
     from vault_index.vault import Vault
 
-# Which lesson a name means: an id, a path, the end of either, or the beginning of such an end.
-
 MIN_CHARS = 3  # of a beginning: fewer are more often a slip than a name
 LIKE_PERCENT = 70  # ids that are less like a name are not offered
 SHOWN = 3
@@ -315,8 +313,6 @@ def _rows(vault: Vault, columns: Iterable[str], where: str | None = None) -> lis
     rows = vault.open_index().store.rows(("lesson_id", *columns), wholes)
     return sorted(rows, key=lambda row: str(row["lesson_id"]))
 
-
-# Relations: what a lesson names under `## Related`, and the lessons that name it there.
 
 _INVERSE = {passages.SUPERSEDES: "superseded by", "prerequisite": "prerequisite of"}
 

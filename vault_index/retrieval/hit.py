@@ -17,8 +17,6 @@ from vault_index.lesson.category import DEFAULT_CONFIDENCE, marked
 from vault_index.store.filters import ANSWERS, EVERYTHING, Filter
 from vault_index.text.blocks import composed
 
-# What to search for, and how: declared here once, for Python, the command line and every door.
-
 LESSONS, SKILLS = "lessons", "skills"
 OF_JOURNAL = ("prompt", "observation", "summary")
 KINDS = (LESSONS, SKILLS, *OF_JOURNAL)

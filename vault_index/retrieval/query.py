@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 # Ranks say nothing of how good the best is, so `score` stays the sum of evidence: floors, `min_score`
 # and hooks go by it. The weights order what people and agents search for; hooks order as ever, and
 # without vectors so does a search.
-
 POOL = 200  # candidates
 MAX_CONFIDENCE = 5
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from vault_index.store.reader import Families
 
-# Pieces of long lessons: what each adds to its whole, and which to show.
-
 # The cosine of a piece of a long lesson counts less than a whole lesson's, and the best of many pieces
 # is higher by chance: its expected maximum is taken off. On a set of 646 notes, two thirds of them long,
 # a weight of .8 alone costs recall@3 .02 and recall at 2% false injections .07 against no pieces; .6 and
@@ -77,9 +75,6 @@ PROMPT_WEIGHT = 0.9  # of the cosine of a prompt of a skill that was built of le
 #     1        .75, .47/.73; .13/.45           .79, .51/.77; .11/.47
 ANSWERED_WEIGHT = 0.85
 CANDIDATES = 16  # lessons, at least, that confidence may put in order
-
-
-# The evidence of both sides for the rows of a table, of lessons or of the journal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +385,6 @@ def _with_own_prompts(hit: Hit, *, fires: bool, asks: bool) -> Hit:
 # the lesson, and is no reason to inject it. One that stands in no lesson speaks a little against all.
 # Rare is relative: the weights grow with the logarithm of the number of lessons. Measured on 300
 # prompts with an identifier and on halves, tenths and fiftieths of the development notes.
-
 # of the score, for each unit of rarity (7.1 for one lesson of 1,870, 1.4 for one of 5)
 ABOUT = 0.10
 PASSING = 0.05

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # BM25 about as LanceDB counts it, for text that is in no table: a draft, or files without an index.
 #
 # Its words and stems (`text.words`) are nearly the same as LanceDB's tokenizer makes.
-
 K1, B = 1.2, 0.75  # of LanceDB's BM25
 
 

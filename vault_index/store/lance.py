@@ -431,8 +431,6 @@ def _connect(place: Place, waits: Callable[..., Any]) -> Any:
 
 # What the compiled module reads of the objects that describe a query or an index: the name of their
 # class, and these attributes, whose values are LanceDB's own defaults except where it is said.
-
-
 class MatchQuery:
     """A query for any word of a text."""
 
@@ -478,9 +476,6 @@ class FTS:
         self.base_tokenizer = "whitespace" if whole_words else "simple"
         self.max_token_length = MAX_WORD if whole_words else 40
         self.stem = self.remove_stop_words = not whole_words
-
-
-# The LanceDB tables: rows in, rows out. A `reader` searches them.
 
 
 # A reader uses an old version for no longer than a query: a changed manifest has it open the table.

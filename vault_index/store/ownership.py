@@ -248,7 +248,6 @@ def _remove(folder: int, name: str) -> None:
 
 # One writer at a time: the lock of a vault's index, which the system takes from a process that
 # dies.
-
 _FILE = "lock"
 
 

@@ -147,7 +147,6 @@ def _parser() -> MarkdownIt:
 #
 # Readers whose results were learned or measured with a rule of their own keep it: the score of prompt
 # injections, the passages of the index, the verdicts on lessons.
-
 _CLOSING = r"[\"')\]*_`]*"  # what may be between a full stop and the space after it
 _ITEM = re.compile(r"\n\s*(?:[-*+>]\s+|\d+[.)]\s+)?|\A\s*[-*+]\s+")
 # also of Chinese and Japanese, whose full stops no space follows

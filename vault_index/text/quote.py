@@ -102,7 +102,6 @@ def shorten(text: str, limit: int) -> str:
 
 # Lessons, file names, commits and servers can say anything. Characters that steer a terminal, turn the
 # direction of text or show nothing never reach a reader as they are.
-
 # letters and marks that show nothing: fillers, joiners, variation selectors; from, to
 _UNSEEN = (
     *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164)),

@@ -93,8 +93,6 @@ def without_own_text(text: str) -> str:
     return text
 
 
-# JSON lines as agents write them: a half-written last line, broken UTF-8, two objects on a line.
-
 MAX_LINE = 32 * 1024 * 1024  # bytes; 20 MB were seen, a longer one is passed over
 _DECODER = json.JSONDecoder()
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # `"\ud83d"`, with or without its other half

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-# Shell commands that an agent ran: which of them check, commit or read, and whether output says no.
-
 # Programs that test, build or lint, and programs of which only some first words do.
 _CHECKS = frozenset(
     "pytest tox nox mypy ruff black pyright jest vitest mocha tsc eslint prettier biome golangci-lint"

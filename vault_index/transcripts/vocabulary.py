@@ -15,8 +15,6 @@ from functools import lru_cache
 
 from vault_index.text import blocks
 
-# Prose cut into what a list can show: lines, sentences, paragraphs, the last words of a text.
-
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _MARKUP = re.compile(r"^\s*(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s*)?|\d+[.)]\s+)")
 _HEADING = re.compile(r"\s*#{1,6}\s|\s*\*\*[^*]+\*\*:?\s*$")

@@ -223,9 +223,6 @@ class Pace:
                 files.replace_file(self._folder / protocol.PACE, b"%d" % max(1, round(self._usual)))
 
 
-# The watcher's end of the socket: take questions, return answers.
-
-
 # connections that wait to be accepted: a hundred hooks in a second are no reason to refuse
 QUEUE = 256
 PATIENCE_SECONDS = 2.0  # for a question to arrive

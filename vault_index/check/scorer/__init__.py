@@ -22,7 +22,6 @@ from typing import NamedTuple
 #
 # An idea, such as "agent", "conceal" or "secret", is a list of words in `words.toml`. A number below
 # IDEA_FEATURES stands for an idea or for two of them together; the numbers above are hashes of words.
-
 WORD_BITS = 15
 MAX_IDEAS = 48
 # ideas alone, first of a sentence, and pairs: in this order, in a sentence, in the piece

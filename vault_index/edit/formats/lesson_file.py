@@ -19,8 +19,6 @@ from vault_index.lesson.frontmatter import metadata_of
 from vault_index.lesson.parse import parse_file, parse_time
 from vault_index.text import blocks
 
-# Drafts of lesson files, which readers make of foreign files, and how their names are found.
-
 TITLE_LENGTH = 80  # characters
 NAME_BYTES = 200  # a file name may have 255; room for "-2.md", and for what git puts beside it
 
@@ -170,9 +168,6 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
         start = end
 
 
-# Markdown, with or without frontmatter and `## Lesson:` sections: a file is a draft as it is.
-
-
 def read_markdown(data: bytes, path: str) -> list[Draft]:
     """Read a markdown file: one draft, or none when it has no text.
 
@@ -211,8 +206,6 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
     name = name or name_of(*titles, first_sentence(lessons[0].text))
     return [Draft(name, tuple(filed), data, 1)]
 
-
-# A record of a decision: others link to it by its name, and it says when the decision was made.
 
 _RECORD = re.compile(
     r"(?!\d{4}[-_.]?\d\d[-_.]?\d\d(?!\d))(?:\d{3,6}|(?:adr|rfc|pep|kep|mdr|dr)[-_]?\d{1,6})[-_.][\w.-]{1,150}",

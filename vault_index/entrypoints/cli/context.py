@@ -292,9 +292,6 @@ def _search(lessons: Sequence[Entry], words: str) -> Sequence[Entry]:
     return [by_id[hit.lesson_id] for hit in hits if hit.lesson_id in by_id]
 
 
-# The user's editor, for a file or for a text.
-
-
 def named_editor() -> str:
     """Return the editor that the environment names; "" without one."""
     named = (os.environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from vault_index.entrypoints.agents.hook_settings import HookSettings
     from vault_index.journal.journal import Journal
 
-# Begin and end to record sessions in the journal, for `install`, `uninstall` and `init`.
-
 ABOUT = """\
 The journal keeps what you asked and what was done and decided in sessions with your agent, so that you
 both find it again. It reads the transcripts that are on this disk already, leaves out the secrets that it

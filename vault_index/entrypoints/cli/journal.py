@@ -20,8 +20,6 @@ from vault_index.retrieval.hit import parts_of
 from vault_index.store import times
 from vault_index.text.words import count
 
-# What several commands of the journal share: projects and times.
-
 
 def project_options(function: Callable[..., object]) -> Any:
     """Add `--project` and `--all-projects`; the command gets what `project_asked` returns of them."""
@@ -298,9 +296,6 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
         files_beside = count(done.beside, "file")
         output.say(f"removed {files_beside} of proposals and conversations made of it")
     output.say(done.proof)
-
-
-# Records and sessions at a terminal.
 
 
 def print_hits(answer: JournalHits) -> None:

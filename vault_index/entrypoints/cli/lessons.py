@@ -428,8 +428,6 @@ def rm_command(lesson_id: str, yes: bool) -> None:
         context.note(f"to get it back: {back}")
 
 
-# `lessons last`: the latest prompts of agents, and what each got.
-
 PROMPT_CHARS = 90  # of a prompt in the list
 JUST_BELOW = 0.9  # of the floor
 NOT_KEPT = "(the text of this prompt was not kept)"

@@ -114,8 +114,6 @@ def _categories(proposal: ProbableCategories) -> str:
     return ", ".join(proposal.categories)
 
 
-# `lessons import`.
-
 MAX_ITEMS = 200  # items of a long table, on a terminal
 
 

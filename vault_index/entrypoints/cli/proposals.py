@@ -182,8 +182,6 @@ def _show_tended(tended: Tended) -> None:
         output.say("every lesson that agents may read has prompts, or some wait")
 
 
-# What `lessons review accept` and `lessons review reject` share: several proposals, or all of a session.
-
 session_option = options.text("--session", "ID", "All that this session taught.")
 batch_option = options.text("--batch", "ID", "All of a turn of `lessons tend`.")
 

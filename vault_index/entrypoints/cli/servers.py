@@ -79,8 +79,6 @@ def _secret(token_file: Path | None, host: str, home: Path) -> str:
     return load_token(home) if is_this_machine(host) else ""
 
 
-# `lessons serve`.
-
 HTTP_PORT = 7731
 
 

@@ -311,9 +311,6 @@ def _ask_about_secrets(names: Sequence[str]) -> None:
             raise VaultError(f"{path} was not confirmed", "remove it, then confirm the lesson")
 
 
-# `lessons merge-driver`: what git runs before it merges two versions of a lesson file.
-
-
 @click.command("merge-driver", hidden=True, epilog="Example: lessons merge-driver %A %B %O")
 @click.argument("ours", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("theirs", type=click.Path(exists=True, dir_okay=False, path_type=Path))

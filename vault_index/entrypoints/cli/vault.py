@@ -265,9 +265,6 @@ def _print_troubles(troubles: Sequence[Trouble]) -> None:
             output.say("   ", output.styled(trouble.fix, bold=True))
 
 
-# `lessons watch`.
-
-
 @options.command("watch", "lessons watch --background", has_json=False)
 @click.option("--background", "how", flag_value="background", help="Go on without this terminal.")
 @click.option("--stop", "how", flag_value="stop", help="End the watcher, of all vaults.")

@@ -100,9 +100,6 @@ def _index_in_background(vault: Vault, *options: str) -> None:
             background_index.start_index(vault, *options)
 
 
-# The start of a session in a project without a vault: what the journal has of it, in this process.
-
-
 def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     """Answer the start of a session; None for silence. Anything may be raised."""
     settings, asked = config.load(environ=os.environ), Event.of(event)

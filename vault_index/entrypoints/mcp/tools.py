@@ -102,8 +102,6 @@ class LessonTools:
         return f"Noted: {for_agents.line(done.id)}: {word}."
 
 
-# The server, and its instructions.
-
 NAME, TITLE = "lessons", "Lessons of the team"
 _OF_LESSONS = """\
 The team's lessons: what it learned the hard way, as notes in git. Some arrive with a prompt by \

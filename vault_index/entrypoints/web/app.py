@@ -43,7 +43,6 @@ from vault_index.watch.current import AT_ONCE
 #
 # The journal and proposals have no event: an EventSource sends no key, and the moments at which
 # somebody works are not for others on the machine.
-
 LOOK_SECONDS = 0.3  # a stat each time
 ASK_SECONDS = 60.0  # a watcher ends after a day without a question, and may be killed
 ASK_ALONE_SECONDS = 2.5  # where each question looks for saves itself
@@ -89,8 +88,6 @@ async def live(request: Request) -> AsyncIterator[ServerSentEvent]:
         pages.ask_at_times()
         await asyncio.sleep(LOOK_SECONDS)
 
-
-# The page of the routes: `/openapi.json` in the frame of the other pages.
 
 docs_routes = APIRouter(include_in_schema=False)
 
@@ -190,7 +187,6 @@ def needs_token(scope: Scope) -> bool:
 #
 # The token never enters the browser. A code that comes a second time takes back the key that it was
 # exchanged for.
-
 EXCHANGE = "/page/key"
 TAKEN_BACK = b"-"  # no hash
 _OPEN = "open the page from a terminal: lessons open"

@@ -179,8 +179,6 @@ def _owner(request: Request) -> dict[str, str]:
     return {"owner": hash_of(request.headers.get("authorization", ""))}
 
 
-# The page: the answer as HTML, its citations as buttons.
-
 _CITATION = re.compile(r"\[(\d{1,3})\]")
 
 page_routes = APIRouter(include_in_schema=False)

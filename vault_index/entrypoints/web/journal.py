@@ -137,8 +137,6 @@ def without_paths(client: VaultClient, hits: Iterable[JournalHit]) -> Any:
     return client.shown_values([hit.as_json() for hit in hits], exclude=PATHS)
 
 
-# The page.
-
 AT = "/activity/sessions"
 PRIVATE = "/page/private/journal"
 HITS = 50

@@ -231,8 +231,6 @@ def _filed(client: VaultClient, ids: list[str]) -> Mapping[str, list[str]]:
     return client.ask(api.lesson.categories(ids=ids), settled=True)
 
 
-# The routes that read lessons: query, categories, courses, health.
-
 BOTH, SESSIONS = ("lessons", "skills"), "sessions"
 NO_MODEL = "none"  # full text alone answers
 

@@ -205,8 +205,6 @@ def findings(vault: Vault) -> Iterator[Finding]:
             yield Finding(skill.path, 1, rule, why, WARNING)
 
 
-# Copies of built skills where an agent loads them.
-
 KEPT = "kept: it was changed by hand, or comes from elsewhere"
 REMOVED = "removed"
 

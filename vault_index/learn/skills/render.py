@@ -106,7 +106,6 @@ def quoted(text: str) -> str:
 # In a SKILL.md an agent's program may run what is between `` !` `` and a backtick, fill in
 # `$ARGUMENTS`, and read in the file that a word names which begins with `@`. In a reference a lesson
 # is a quotation, so that its headings and what it leaves open end with it.
-
 _RUN = re.compile(r"!(?=`)")
 _FILLED_IN = re.compile(r"\$(?=[A-Z0-9{])")
 _READ_IN = re.compile(r"(?<!\w)@(?=[^\s@])")  # not the sign of an address: ada@example.org
@@ -126,7 +125,6 @@ def phrase(text: str, most: int = 160) -> str:
 
 # Each file has its hash as it was built, with zeros in its place, on a line that no lesson can
 # write above: in the metadata of SKILL.md, and first in the reference.
-
 MARK = b"learned-hash: "
 _UNSIGNED = "0" * 32
 _SIGNATURE = re.compile(rb'(?m)^((?:  |<!-- )learned-hash: )"([0-9a-f]{32})"')
