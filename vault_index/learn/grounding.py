@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from vault_index.check.redact import redact
 from vault_index.learn import timeline
 from vault_index.learn.material import Material
+from vault_index.learn.particular import points
 from vault_index.learn.timeline import LEFT_OUT, without_labels
 from vault_index.proposals import draft
 from vault_index.proposals.draft import words

@@ -13,7 +13,7 @@ from contextlib import suppress
 from vault_index import check
 from vault_index.errors import VaultError
 from vault_index.journal.record import private_id
-from vault_index.learn import grounding
+from vault_index.learn import grounding, particular
 from vault_index.learn.grounding import AnsweredText
 from vault_index.learn.material import SESSION, Material
 from vault_index.proposals import review
@@ -59,4 +59,4 @@ def warning(where: str, words: str) -> dict[str, str]:
 
 
 def _denied(text: str, replies: tuple[AnsweredText, ...]) -> str:
-    return grounding.contradicted(text, replies, least=grounding.MIN_POINTS)
+    return grounding.contradicted(text, replies, least=particular.MIN_POINTS)
