@@ -1,8 +1,8 @@
 """The test of an entry: it is about something in particular, or says what every handbook says.
 
-It counts what can be looked up: code, identifiers, paths, flags, versions, sizes, names. What every
-project has (`git`, `test`, `null`) counts nothing, and stock phrases ("best practices") count against
-it. A lesson that only helps who knows it already costs an agent's attention and brings nothing.
+It counts what can be looked up: code, identifiers, paths, flags, versions, sizes, names. Words that
+every project has (`git`, `test`, `null`) count nothing, and stock phrases ("best practices") count
+against it. A lesson that only helps who knows it already costs an agent's attention and brings nothing.
 """
 
 from __future__ import annotations
