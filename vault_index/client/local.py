@@ -19,7 +19,7 @@ from vault_index.errors import EmbedderError, IndexStateError, ModelError, Write
 from vault_index.index import reconcile
 from vault_index.retrieval import query
 from vault_index.retrieval.hit import LESSONS
-from vault_index.watch import launch
+from vault_index.watch import background_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +113,7 @@ def up_to_date_or_stale(
             time.sleep(0.1)
             stats = bring_up_to_date(vault, on_note, on_progress, **how)
         if stats.lacking and not stats.no_vectors:
-            launch.start_index(vault)
+            background_index.start_index(vault)
     except (WriteError, EmbedderError) as error:
         if not _has_index(vault):
             raise
