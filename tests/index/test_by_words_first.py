@@ -26,7 +26,7 @@ from vault_index.store import completing, manifest, ownership
 from vault_index.store.lance import Table
 from vault_index.store.sync import MANY
 from vault_index.vault import Vault, open_vault
-from vault_index.watch import launch
+from vault_index.watch import background_index
 from vault_index.watch.current import take_in_above
 
 pytestmark = pytest.mark.slow
@@ -225,7 +225,7 @@ def test_a_vault_above_that_lacks_vectors_is_completed(
     monkeypatch.setattr(files, "RACY_NS", 0)
     reconcile.sync(vault, completes=False)
     monkeypatch.setattr(above, "opened", lambda _vault: [(None, vault)])
-    monkeypatch.setattr(launch, "start_index", started.append)
+    monkeypatch.setattr(background_index, "start_index", started.append)
     take_in_above(vault)
     assert started == [vault]
 
@@ -236,7 +236,7 @@ def test_a_prompt_without_a_watcher_has_vectors_made(
     started: list[Vault] = []
     monkeypatch.setenv("LESSONS_WATCH_AUTOSTART", "false")
     monkeypatch.setattr(files, "RACY_NS", 0)
-    monkeypatch.setattr(launch, "start_index", started.append)
+    monkeypatch.setattr(background_index, "start_index", started.append)
     asked = open_vault(vault.root)
     with_words(asked)
     reconcile.sync(asked, completes=False)
