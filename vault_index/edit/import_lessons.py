@@ -385,7 +385,7 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
 
     firsts = [  # the rows of the first passages of each item's lessons
         [
-            rows.of_lesson(each, item.path, None)[0]
+            rows.of_lesson(each, item.path, None, searched=False)[0]
             for each in parse.parse_file(item.data, item.path)
         ]
         if item.verdict in (WRITE, TAKEN)

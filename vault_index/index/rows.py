@@ -54,8 +54,10 @@ def of_lesson(
     provenance: Provenance | None,
     file_hash: str = "",
     withheld: str = "",
+    *,
+    searched: bool = True,
 ) -> list[LessonRow]:
-    """Make a lesson's rows, without vectors."""
+    """Make a lesson's rows, without vectors; not `searched` also without what full text searches."""
     declared = [path for path in map(category.normalise, lesson.categories) if path]
     folder = category.from_folder(lesson.path)
     branch = folder if folder and category.is_category(folder) else ""
@@ -87,6 +89,8 @@ def of_lesson(
         withheld=withheld,
     )
     made = [*_rows_of_passages(lesson, shared), *_rows_of_prompts(lesson, shared)]
+    if not searched:
+        return made
     filed = declared or [branch or category.UNCATEGORIZED]
     return [with_categories(row, filed) for row in made]
 

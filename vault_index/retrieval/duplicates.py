@@ -93,7 +93,7 @@ def _read(vault: Vault, paths: Sequence[str]) -> Iterator[_LessonText]:
 def _duplicates(vault: Vault, files: Sequence[_LessonText]) -> Mapping[str, Sequence[Finding]]:
     """Report for each lesson the one elsewhere that is most like it, or has its title; by path."""
     written = [
-        (file.path, lesson, rows.of_lesson(lesson, shown(file.path), None)[0])
+        (file.path, lesson, rows.of_lesson(lesson, shown(file.path), None, searched=False)[0])
         for file in files
         for lesson in file.lessons
         if lesson.text.strip()
