@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -125,10 +125,13 @@ def _heard(journal: Journal, session: Session, globs: Sequence[str]) -> tuple[Mo
         there += Exclude(globs).apply(read, session.folder, outputs=True)
     kept = archive.moments_of(journal, known) if known else []
     there += [each for each in kept if each.kind != CALLED]
-    heard = (
-        each for each in there if each.kind != OPEN or each.text
-    )  # it was told why it did not run
-    return tuple(_as_spoken(each) for each in heard if not _is_ours(each))
+    return as_heard(there)
+
+
+def as_heard(there: Iterable[Moment]) -> tuple[Moment, ...]:
+    """Return the moments in which a quote may stand, with who said each: not what this product said."""
+    told = (each for each in there if each.kind != OPEN or each.text)  # why a call did not run, too
+    return tuple(_as_spoken(each) for each in told if not _is_ours(each))
 
 
 def _as_spoken(moment: Moment) -> Moment:
