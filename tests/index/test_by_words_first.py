@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,13 @@ def test_what_is_made_later_is_what_would_have_been_made_at_once(vault: Vault) -
 
 
 def test_one_command_does_both_and_counts_what_it_embedded(vault: Vault) -> None:
-    stats = reconcile.sync(vault)
+    ends: list[float] = []
+    began = time.monotonic()
+    stats = reconcile.sync(
+        vault, progress_of_vectors=lambda _done, _all: ends.append(time.monotonic() - began)
+    )
     assert (stats.added, stats.embedded, stats.lacking) == (LESSONS, LESSONS, 0)
+    assert stats.seconds >= ends[-1]  # of all it did
 
 
 class StoppedEmbedder(WordEmbedder):

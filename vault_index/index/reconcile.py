@@ -8,6 +8,7 @@ pass* (after a save) leaves out git and most derived tables.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,7 +80,9 @@ def sync(
     stats = lessons.sync_or_by_words(wait=wait)
     if not completes or stats.busy or not stats.lacking:
         return stats
-    return _with_completed(stats, complete(vault, progress_of_vectors))
+    done = complete(vault, progress_of_vectors)
+    took = time.monotonic() - lessons.started
+    return replace(_with_completed(stats, done), seconds=took)
 
 
 def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) -> Stats:
