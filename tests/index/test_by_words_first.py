@@ -16,7 +16,7 @@ from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import assert_same_as_a_rebuild, with_words
 from tests.support.watchers import soon, watched
-from vault_index import files, publish
+from vault_index import embed, files, publish
 from vault_index.entrypoints.hook import fallback
 from vault_index.errors import EmbedderError
 from vault_index.features import IndexTable
@@ -160,12 +160,22 @@ def test_a_save_is_taken_in_while_vectors_are_made(
     assert_same_as_a_rebuild(vault)
 
 
+def index_command_says(vault: Vault) -> str:
+    """Return the last line of `lessons index` on stderr, with the embedder of the vault."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embed, "open_embedder", lambda _config: vault.embedder)
+        return run("lessons", "index", cwd=vault.root).err.splitlines()[-1]
+
+
 def test_two_processes_do_not_make_the_same_vectors(vault: Vault) -> None:
     reconcile.sync(vault, completes=False)
     with ownership.held(vault.index_dir, wait=False, name=completing.LOCK):
         assert completing.is_running(vault.index_dir)
         assert reconcile.complete(vault).busy
         assert reconcile.sync(vault).lacking == LESSONS  # whoever asks is not held up
+        assert index_command_says(vault) == (
+            f"note: another process makes the vectors of {LESSONS} files; words find them now"
+        )
     assert reconcile.sync(vault).lacking == 0
 
 

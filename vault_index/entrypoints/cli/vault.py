@@ -15,6 +15,7 @@ from vault_index import api, features
 from vault_index.entrypoints.cli import context, install, options, output
 from vault_index.entrypoints.wording import status
 from vault_index.hotpath import index_files
+from vault_index.text.words import count
 
 if TYPE_CHECKING:
     from vault_index.check.finding import Trouble
@@ -213,6 +214,9 @@ def index_command(
     output.say(f"{stats} in {stats.seconds:.1f} s")
     if stats.rebuilt:
         output.say(f"built from scratch: {stats.rebuilt}")
+    if stats.lacking and not stats.no_vectors:
+        of = count(stats.lacking, "file")
+        context.note(f"note: another process makes the vectors of {of}; words find them now")
     if stats.no_authors:
         context.note(f"warning: authors are not known: {stats.no_authors}")
     for problem in stats.problems:
