@@ -116,6 +116,7 @@ def test_git_merges_with_the_driver_that_init_sets_up(tmp_path: Path) -> None:
     run("git", "init", "-q", "-b", "main", cwd=tmp_path)
     write(tmp_path / "lessons/vault.toml", "")
     note = write(tmp_path / "lessons/a.md", BASE)
+    write(tmp_path / ".gitignore", "home/\n")
     git_hooks.set_up(tmp_path)
     commit(tmp_path)
     run("git", "switch", "-q", "-c", "other", cwd=tmp_path)

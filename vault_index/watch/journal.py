@@ -153,7 +153,7 @@ class JournalWatch:
     @property
     def _reading(self) -> Any:
         """The module that reads transcripts, loaded here: the first prompt does not wait for it."""
-        return importlib.import_module("vault_index.journal.capture")
+        return importlib.import_module("vault_index.journal.waiting")
 
     def _work(self) -> None:
         while True:
