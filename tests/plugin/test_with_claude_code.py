@@ -143,7 +143,9 @@ def test_an_agent_proposes_what_its_session_taught_and_a_later_one_gets_it(
                 (PROPOSE, {"entries": ENTRIES}),
                 (PROPOSE, {"entries": [corrected]}),
             ],
-            "accept 1 and 3": [("Bash", {"command": f"lessons review accept {ids[0]} {ids[2]}"})],
+            "accept 1 and 3": [
+                ("Bash", {"command": f"lessons review accept {ids[0]} {ids[2]} -c ops"})
+            ],
         }
     )
     install_plugin(claude, world, team.root)
