@@ -1,4 +1,4 @@
-"""What rules found in a text is kept, by the hash of all of it: a second check searches nothing."""
+"""Findings are kept by the hash of the whole text: a second check searches nothing."""
 
 from __future__ import annotations
 

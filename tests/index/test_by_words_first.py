@@ -222,7 +222,7 @@ def test_a_search_says_that_vectors_are_still_made_and_has_them_made(
 def test_status_says_that_vectors_are_still_to_be_made(vault: Vault) -> None:
     reconcile.sync(vault, completes=False)
     lines = run("lessons", "status", cwd=vault.root).out
-    assert f"vectors    those of {LESSONS} of {LESSONS} files are still to be made" in lines
+    assert f"vectors    still to be made for {LESSONS} of {LESSONS} files" in lines
 
 
 def test_a_watcher_answers_by_words_and_completes(make_vault: MakeVault, with_model: Path) -> None:

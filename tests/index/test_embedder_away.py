@@ -272,7 +272,7 @@ def test_a_setting_of_one_command_gives_an_index_no_vectors(
 
 
 def test_forgetting_needs_no_embedder(vault: Vault, server: OllamaServer) -> None:
-    """What stays keeps its vectors, also where they cannot be made."""
+    """Other sessions keep their vectors, also where none can be made."""
     at = "2026-11-20T14:01:00.000Z"
     journal = a_journal(vault.config.home)
     journal.config = vault.config

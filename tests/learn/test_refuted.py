@@ -1,4 +1,4 @@
-"""What a later session refutes has a warning on its card: issue 58, row 7."""
+"""A card has a warning if a later session refutes it: issue 58, row 7."""
 
 from __future__ import annotations
 

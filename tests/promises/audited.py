@@ -637,5 +637,5 @@ HOOKS = (
         hook_event_name="SessionStart",
         source="startup",
     ),
-    hooked("an event that is none", "^$", hook_event_name="Nothing"),
+    hooked("an unknown event", "^$", hook_event_name="Nothing"),
 )

@@ -1,6 +1,6 @@
 """Issue 59: the six changes of CONTRIBUTING.md apply to this tree, and their tests pass.
 
-If a diff no longer applies: `git apply --3way` it, mend it, and write it again by `git diff -U1`.
+If a diff no longer applies, run `git apply --3way` on it, correct the files, and save `git diff -U1`.
 """
 
 from __future__ import annotations

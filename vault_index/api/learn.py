@@ -258,7 +258,7 @@ def propose(
 ) -> Proposed:
     """Make proposals of entries that an agent in a folder wrote of a session, by default the latest.
 
-    The fields of an entry are those of `learn.agent_entries`; others are left out, and named.
+    `learn.agent_entries` lists the fields of an entry; others are left out, and named.
     """
     from vault_index.learn import by_agent
 

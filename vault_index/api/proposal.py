@@ -37,8 +37,8 @@ class Card(Proposal):
     """A proposal as a reviewer sees it.
 
     `quote` proves most, with its `speaker`. Only `cards` has the rest: `same` and `nearest` are lessons,
-    `suggested` is the category of the classifier, `nearer` one whose lessons it is clearly nearer to
-    than to those of its own, and `source` the file as an editor gets it.
+    `suggested` is the category of the classifier, `nearer` another one that it clearly fits better
+    than its own, and `source` the file as an editor gets it.
     """
 
     quote: str = ""

@@ -26,7 +26,6 @@ from vault_index.files.cache import CacheFile
 
 if TYPE_CHECKING:
     import sqlite3
-    from types import TracebackType
     from typing import Self
 
     from vault_index.check import Candidate
@@ -58,12 +57,7 @@ class KeptFindings:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def get(self, candidate: Candidate) -> list[Finding] | None:

@@ -62,7 +62,7 @@ class Literals:
     def _in_token(self, token: str) -> frozenset[str]:
         """Return the words, and the parts of phrases, that are in a token.
 
-        One is looked for only if its rarest piece is among those of the token.
+        A word is looked for only if the token has its rarest piece.
         """
         short = {*token, *map("".join, itertools.pairwise(token))}
         pieces = self._by_piece.keys() & (_pieces(token) | short)

@@ -85,7 +85,7 @@ class Agent:
 
     @property
     def arguments(self) -> str:
-        """Return those of our command in the agent's settings."""
+        """Return the arguments of our command in the agent's settings."""
         return f" --agent {self.name}"
 
     def of_user(self, file: str) -> str:

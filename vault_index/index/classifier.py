@@ -213,7 +213,7 @@ class Classifier:
         return named._replace(sure=SURE_BY_TEXT) if named else unsure
 
     def nearer(self, category: CategoryPath, title: str, text: str, vector: np.ndarray) -> str:
-        """Return the category whose lessons a text is clearly nearer to than to those of its own.
+        """Return a category that a text clearly fits better than its own, by the lessons of both.
 
         "" without one, for a category that has no lessons, and for one of the same branch.
         """

@@ -104,7 +104,7 @@ def complete(vault: Vault, progress: Progress = _silent) -> Completed:
 
 
 def _with_completed(stats: Stats, done: Completed) -> Stats:
-    """Return the result of a sync with that of the vectors, which were made after it."""
+    """Add the vectors that were made after a sync to its result."""
     if done.unbuilt:  # the embedder came back this moment
         return stats
     shortened = [Problem(path, 0, _SHORTENED) for path in done.shortened]

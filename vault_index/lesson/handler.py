@@ -104,7 +104,7 @@ class LessonHandler(YAMLHandler):
         return LessonError(f"{self.path}: frontmatter {problem}", line, hint)
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # PyYAML decides which is there
     """The loader, with libyaml, which takes more tabs, where it is there."""
 
 

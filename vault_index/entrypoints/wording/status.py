@@ -66,7 +66,7 @@ def _index(index: IndexState, lessons: int) -> Iterator[str]:
     yield f"index      {held}, {size}, written {age}"
     if index.lacking:
         of = f"{index.lacking:,} of {count(index.files, 'file')}"
-        yield f"vectors    those of {of} are still to be made; words find them meanwhile"
+        yield f"vectors    still to be made for {of}; words find them meanwhile"
     yield f"floor      {_floors(index)}"
 
 
