@@ -70,8 +70,8 @@ def base_at(folder: Path, when: float) -> str:
     how = ("-g", f"-{MAX_REFLOG}", "--date=unix", "--format=%gd %H")
     for line in ask_history(top, "log", *how, "HEAD", "--").splitlines():
         entry, _, commit = line.partition(" ")
-        at = _REFLOG.fullmatch(entry)
-        if at and int(at[1]) <= when:
+        date = _REFLOG.fullmatch(entry)
+        if date and int(date[1]) <= when:
             return commit
     before = ("-1", "--first-parent", f"--before={int(when)}", "HEAD", "--")
     return ask_history(top, "rev-list", *before)
@@ -80,9 +80,9 @@ def base_at(folder: Path, when: float) -> str:
 def difference(
     folder: Path, base: str, until: str, wanted: Callable[[str], bool], max_chars: int
 ) -> Difference | None:
-    """Return what differs between a commit ("" for nothing at all) and another, "" for the work tree.
+    """Return the changes between a commit ("": the empty tree) and another ("": the work tree).
 
-    `wanted` says of a path whether it counts. The patch is of the smallest changes first, until there
+    `wanted` tells whether a path counts. The patch is of the smallest changes first, until there
     are `max_chars`. None without a repository.
     """
     top = top_of(folder)
@@ -156,13 +156,13 @@ def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
 
 def _read_patch(top: Path, result: Difference, revisions: Sequence[str], room: int) -> None:
     """Add the patches of files, those with the fewest lines first, as long as there is room."""
-    there = [file for file in result.files if file.lines and file.path not in result.patch]
-    there.sort(key=attrgetter("lines"))
-    for at in range(0, len(there), BATCH):
-        some = there[at : at + BATCH]
+    changed = [file for file in result.files if file.lines and file.path not in result.patch]
+    changed.sort(key=attrgetter("lines"))
+    for start in range(0, len(changed), BATCH):
+        batch = changed[start : start + BATCH]
         if room <= 0:
             break
-        paths = [path for file in some for path in (file.before, file.path) if path]
+        paths = [path for file in batch for path in (file.before, file.path) if path]
         printed = ask_bytes(top, *_CHANGES, "-U3", *revisions, "--", *paths)
         for part in re.split(r"(?m)^(?=diff --git )", printed.decode("utf-8", "replace")):
             begin = part.find("\n--- ") + 1

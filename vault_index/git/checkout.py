@@ -66,7 +66,7 @@ def reflog(folder: Path) -> Path | None:
 
 
 def activity(folder: Path, besides: Path) -> Activity:
-    """Return what the project in a folder is doing: its name, branch, recent subjects, changed files.
+    """Return the name, branch, recent subjects and changed files of the project in a folder.
 
     Changes below the folder `besides` are not its work. It is the name alone where git does not answer:
     what is looked for by it is then less, and never wrong.
@@ -113,7 +113,7 @@ def worktree(folder: Path) -> Worktree | None:
 
 
 def seen_worktree(folder: Path) -> Worktree | None:
-    """Return what `worktree` returns, and its error as a value."""
+    """Call `worktree`, and return its error as a value."""
     try:
         return worktree(folder)
     except GitError as error:
@@ -162,7 +162,7 @@ def configure(folder: Path, key: str, value: str) -> bool:
 
 
 def git_path(folder: Path, name: str) -> Path:
-    """Return where git keeps a file of its own, such as MERGE_HEAD, in this worktree."""
+    """Return the path of a file of git's own, such as MERGE_HEAD, in this worktree."""
     return folder / command(folder, "rev-parse", "--git-path", name)
 
 
@@ -329,11 +329,11 @@ def in_the_way(top: Path, old: str, new: str) -> str:
             return change.path
         if change.old_mode != _ABSENT or change.mode == SUBMODULE:
             continue
-        for place in (Path(change.path), *Path(change.path).parents[:-1]):
-            target = top / place
-            is_way = target.is_dir() and not target.is_symlink() and str(place) != change.path
-            if os.path.lexists(target) and not is_way and str(place).casefold() not in freed:
-                return str(place)
+        for candidate in (Path(change.path), *Path(change.path).parents[:-1]):
+            target = top / candidate
+            is_way = target.is_dir() and not target.is_symlink() and str(candidate) != change.path
+            if os.path.lexists(target) and not is_way and str(candidate).casefold() not in freed:
+                return str(candidate)
     return ""
 
 

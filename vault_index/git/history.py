@@ -63,7 +63,7 @@ def provenance(folder: Path, head: str = "HEAD") -> dict[str, Provenance]:
     cut = cut_of(top)
     by_name: dict[str, Provenance] = {}
     for change in name_changes(_log(top, *how, folder=folder)):
-        commit, author, when = change.said.split("\x02")
+        commit, author, when = change.header.split("\x02")
         is_cut = commit in cut
         newest = by_name.get(change.today, Provenance("" if is_cut else author, when, when))
         by_name[change.today] = replace(newest, first="" if is_cut else when)
@@ -93,7 +93,7 @@ class NameChange(NamedTuple):
     `--raw`, `old_mode` and `mode` are the file's before and after, and `blob` is its content.
     """
 
-    said: str
+    header: str
     status: str
     path: str
     before: str
@@ -104,17 +104,17 @@ class NameChange(NamedTuple):
 
 
 def name_changes(log: str) -> Iterator[NameChange]:
-    """Read what git prints with `-z` and `--name-status` or `--raw`, of a log newest commit first.
+    """Read git's output with `-z` and `--name-status` or `--raw`, of a log newest commit first.
 
     The format of a log begins with \\x01.
     """
     now: dict[str, str] = {}  # a path's name back then -> its name now
-    said = ""
+    header = ""
     fields = iter(log.split("\0"))
     for entry in fields:
         text = entry.strip("\n")
         if text.startswith("\x01"):
-            said, _, text = text[1:].partition("\n")
+            header, _, text = text[1:].partition("\n")
         if text:
             *modes, status = text.strip(":\n").split(" ")
             path = next(fields, "")
@@ -123,7 +123,7 @@ def name_changes(log: str) -> Iterator[NameChange]:
             if status[0] == "R":
                 now[before] = today
             old_mode, mode, _, blob = modes or ("", "", "", "")
-            yield NameChange(said, status, path, before, today, old_mode, mode, blob)
+            yield NameChange(header, status, path, before, today, old_mode, mode, blob)
 
 
 def versions(folder: Path, path: str) -> Iterator[Version]:
@@ -193,7 +193,7 @@ def deleted(folder: Path) -> Iterator[tuple[str, str]]:
     yield from (("", path) for path in changed_since(folder, "HEAD", "D"))
     how = ("-M", "--diff-filter=D", "--name-status", "-z", "--relative", "--format=%x01%H")
     log = ask_history(top_of(folder), "log", *how, "--", ".", folder=folder)
-    yield from ((change.said, change.path) for change in name_changes(log))
+    yield from ((change.header, change.path) for change in name_changes(log))
 
 
 class Removal(NamedTuple):
@@ -204,7 +204,7 @@ class Removal(NamedTuple):
 
 
 def removals(folder: Path, since: int) -> dict[str, Removal]:
-    """Return when files below a folder were last deleted, or got another name, since a time.
+    """Return the times at which files below a folder were last deleted or renamed, since a time.
 
     Keys are relative to the folder. A file may be back by now.
     """
@@ -212,7 +212,7 @@ def removals(folder: Path, since: int) -> dict[str, Removal]:
     form = ("--format=%x01%at %ct", f"--since={since}", "--", ".")
     last: dict[str, Removal] = {}
     for change in name_changes(ask_history(top_of(folder), "log", *how, *form, folder=folder)):
-        last.setdefault(change.path, Removal(*map(int, change.said.split())))
+        last.setdefault(change.path, Removal(*map(int, change.header.split())))
     return last
 
 
@@ -267,7 +267,7 @@ def tree_files(folder: Path, tree: str) -> Iterator[tuple[str, bytes]]:
     """Yield the path and content of each ordinary file of a tree; links are left out."""
     listed = ask(top_of(folder), "ls-tree", "-r", "-z", tree).split("\0")
     entries = [entry.partition("\t")[::2] for entry in listed if entry.startswith(_ORDINARY)]
-    blobs = _blobs(folder, [said.split()[2] for said, _ in entries])
+    blobs = _blobs(folder, [head.split()[2] for head, _ in entries])
     for (_, path), data in zip(entries, blobs, strict=True):
         if data is None:
             raise GitError(f"git cat-file: {path} could not be read", "git fsck")
@@ -292,15 +292,15 @@ def outgoing(
         *commits,
         "--",
     )
-    made: dict[tuple[str, str], str] = {}
+    commit_of: dict[tuple[str, str], str] = {}
     for change in name_changes(log):
         if change.status != "D" and wanted(change.path) and change.mode != SUBMODULE:
-            made.setdefault((change.path, change.blob), change.said)
-    every = list(made.items())
-    for at in range(0, len(every), BATCH):
-        some = every[at : at + BATCH]
-        read = _blobs(folder, [blob for (_, blob), _ in some], _AS_PUSHED)
-        for ((path, blob), commit), content in zip(some, read, strict=True):
+            commit_of.setdefault((change.path, change.blob), change.header)
+    entries = list(commit_of.items())
+    for start in range(0, len(entries), BATCH):
+        batch = entries[start : start + BATCH]
+        blobs = _blobs(folder, [blob for (_, blob), _ in batch], _AS_PUSHED)
+        for ((path, blob), commit), content in zip(batch, blobs, strict=True):
             if content is None:
                 raise GitError(f"git cat-file: {blob[:10]} could not be read", "git fsck")
             yield commit, path, content
@@ -334,20 +334,20 @@ class Voucher:
 
 
 def contents(folder: Path, files: Mapping[str, tuple[str, str]]) -> dict[str, bytes]:
-    """Return what commits have of files: `files` are (commit, path from the folder), by any name.
+    """Return the contents of files in commits: `files` are (commit, path from the folder), by any name.
 
     Files that a commit does not have are left out. One run of git for all of them. Raises GitError.
     """
     # a line is a question, so a path with a line end in it could ask for another file
-    asked = {name: place for name, place in files.items() if "\n" not in place[1]}
-    blobs = _blobs(folder, [f"{commit}:./{path}" for commit, path in asked.values()])
+    requests = {name: source for name, source in files.items() if "\n" not in source[1]}
+    blobs = _blobs(folder, [f"{commit}:./{path}" for commit, path in requests.values()])
     if None in blobs:
         resolve(folder, "HEAD")  # raises for a commit that cannot be read: it lacks every file
-    return {name: data for name, data in zip(asked, blobs, strict=True) if data is not None}
+    return {name: data for name, data in zip(requests, blobs, strict=True) if data is not None}
 
 
 def staged_contents(top: Path, blobs: Sequence[str], limit: int) -> list[bytes]:
-    """Return what the next commit will have under these names of blobs.
+    """Return the contents of the next commit's blobs, by their names.
 
     For a blob of more than `limit` bytes: `limit` + 1 zeros. Two runs of git for all of them. Raises
     GitError for a blob that is lost.
@@ -371,16 +371,16 @@ def _blobs(folder: Path, names: Sequence[str], *options: str) -> list[bytes | No
     words = (*options, "cat-file", "--batch")
     out = ask_bytes(top_of(folder), *words, folder=folder, stdin=lines)
     blobs: list[bytes | None] = []
-    at = 0
+    start = 0
     for _ in names:
-        end = max(at, out.find(b"\n", at))
-        head, at = out[at:end], end + 1
+        end = max(start, out.find(b"\n", start))
+        head, start = out[start:end], end + 1
         if head.endswith(b" missing") or not head:
             blobs.append(None)
             continue
         _, kind, size = head.rsplit(b" ", 2)
-        blobs.append(out[at : at + int(size)] if kind == b"blob" else None)
-        at += int(size) + 1
+        blobs.append(out[start : start + int(size)] if kind == b"blob" else None)
+        start += int(size) + 1
     return blobs
 
 

@@ -96,7 +96,7 @@ def instead(settings: Sequence[GitSetting], *, filters: bool) -> list[tuple[str,
     With `filters`, the filters of the user and the system stay; without, none runs: what only reads
     needs none.
     """
-    own = {setting.key: setting.value for setting in settings if not setting.is_of_repository}
+    of_user = {setting.key: setting.value for setting in settings if not setting.is_of_repository}
     overruled: list[tuple[str, str]] = []
     for key in dict.fromkeys(
         setting.key
@@ -104,7 +104,7 @@ def instead(settings: Sequence[GitSetting], *, filters: bool) -> list[tuple[str,
         if setting.is_of_repository or (not filters and _FILTER.fullmatch(setting.key))
     ):
         driver, hook = _FILTER.fullmatch(key), _HOOK.fullmatch(key)
-        wanted = {} if driver and not filters else own
+        wanted = {} if driver and not filters else of_user
         instead_of = (value for form, value in _INSTEAD if form.fullmatch(key))
         overruled += [(key, wanted.get(key, value)) for value in instead_of]
         if driver and key not in wanted:
@@ -244,10 +244,10 @@ def _reason(verb: str, top: Path, errors: str) -> GitError | None:
     return None
 
 
-def _reason_of_all(top: Path, asked: str) -> GitError | None:
+def _reason_of_all(top: Path, message: str) -> GitError | None:
     """Ask git what it must know if it knows anything: the last commit.
 
-    `asked` is what it said of another question, which may have failed for a reason of its own.
+    `message` is its error for another question, which may have failed for a reason of its own.
     """
     how = ("log", "-1", "--no-patch", "--no-show-signature", "--no-decorate", "--format=%H")
     try:
@@ -255,7 +255,7 @@ def _reason_of_all(top: Path, asked: str) -> GitError | None:
     except OSError as error:
         return _not_run("log", top, error)
     why = _reason("log", top, errors) if status else None
-    is_of_commits = any(words in asked for words in ("HEAD", "Needed a single revision"))
+    is_of_commits = any(words in message for words in ("HEAD", "Needed a single revision"))
     return None if isinstance(why, NoCommitError) and not is_of_commits else why
 
 
@@ -413,7 +413,7 @@ def _run(
 
 
 def _environment(top: Path | None, overrules: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return what to add to our environment: git finds the work tree and never prompts.
+    """Return the variables to add to our environment: git finds the work tree and never prompts.
 
     Settings that overrule others go here: a key may hold any character, `-c` splits at the first "=".
     """
