@@ -61,7 +61,7 @@ def expanded(name: str) -> Path:
 
 
 def stamp_of(stat: os.stat_result) -> Stamp:
-    """Return what differs after any change of a file, of its name or of its permissions."""
+    """Return a stamp that differs after any change of a file, of its name or of its permissions."""
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
@@ -73,9 +73,9 @@ def stamp(file: Path | str) -> Stamp | tuple[()]:
         return ()
 
 
-def is_racy(seen: Stamp) -> bool:
+def is_racy(stamp: Stamp) -> bool:
     """Whether a file is so young that a change within the same tick would leave its stamp."""
-    _, mtime, ctime, _ = seen
+    _, mtime, ctime, _ = stamp
     now = time.time_ns()
     return abs(now - ctime) < RACY_NS or 0 <= now - mtime < RACY_NS
 
@@ -105,7 +105,7 @@ def is_missing(file: Path) -> bool:
 
 
 def read_named(file: Path, limit: int = MAX_BYTES) -> bytes:
-    """Read what a person named: a file, a link to one, or what the shell has in `/dev`, as for `<(ls)`.
+    """Read a file that a person named: a file, a link, or a pipe in `/dev`, as the shell's `<(ls)`.
 
     Raises UnreadableError.
     """
@@ -188,9 +188,9 @@ def refuse_other_repository(folder: Path, top: Path) -> None:
     """
     for each in _between(folder, top):
         if os.path.lexists(each / ".git"):
-            place = each.relative_to(top.parent)
+            path = each.relative_to(top.parent)
             raise VaultError(
-                f"{place} is a git repository of its own, which is left alone",
+                f"{path} is a git repository of its own, which is left alone",
                 "change it there, with git",
             )
 
@@ -204,34 +204,34 @@ def _holding(file: Path, within: Path, *, make: bool = False) -> Iterator[int]:
     """
     folder = file.parent
     below = folder.relative_to(within).parts if folder.is_relative_to(within) else ()
-    place = within if folder.is_relative_to(within) else folder
+    reached = within if folder.is_relative_to(within) else folder
     if make:
-        place.mkdir(parents=True, exist_ok=True)
+        reached.mkdir(parents=True, exist_ok=True)
     try:
-        held = os.open(place, _FOLDER)
+        descriptor = os.open(reached, _FOLDER)
     except FileNotFoundError:
         raise _changed(file) from None
     try:
         for name in below:
-            place /= name
+            reached /= name
             if make:
                 with suppress(FileExistsError):
-                    os.mkdir(name, dir_fd=held)
-            above, held = held, _open_below(name, held, place, file)
+                    os.mkdir(name, dir_fd=descriptor)
+            above, descriptor = descriptor, _open_below(name, descriptor, reached, file)
             os.close(above)
-        yield held
+        yield descriptor
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def _open_below(name: str, above: int, place: Path, file: Path) -> int:
+def _open_below(name: str, above: int, path: Path, file: Path) -> int:
     try:
         return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
     except FileNotFoundError:
         raise _changed(file) from None
     except OSError:
         if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
-            raise LinkError(f"{place} is a link", "use a folder that is not a link") from None
+            raise LinkError(f"{path} is a link", "use a folder that is not a link") from None
         raise
 
 
@@ -341,27 +341,27 @@ def remove_empty(folder: Path, top: Path) -> None:
 def make_durable(file: Path, *, within: Path) -> None:
     """Wait until the disk has a file, or that it is gone, and its folders. Raises WriteError."""
     with writing(file):
-        for place in (file, *file.parents):
+        for path in (file, *file.parents):
             try:
-                handle = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
             try:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-            if place == within:
+            if path == within:
                 return
 
 
 @contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Turn what a disk says - full, read-only, not ours - into a WriteError that names the place."""
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the disk (full, read-only, not ours) into a WriteError that names the path."""
     try:
         yield
     except OSError as error:
         raise WriteError(
-            f"cannot write {place}: {error.strerror or error}",
+            f"cannot write {path}: {error.strerror or error}",
             hint_for(error, "make the folder writable"),
         ) from None
 
@@ -444,12 +444,12 @@ def remove_left_over(file: Path) -> None:
     from vault_index.hotpath import clock  # few commands find one
 
     try:
-        seen = file.lstat()
+        found = file.lstat()
         if owner[1] == _machine():
             is_left = not index_files.is_alive(int(owner[2]))
         else:
-            is_left = not clock.is_near(seen.st_mtime, _LEFT_SECONDS)
-        if is_left and stat.S_ISREG(seen.st_mode):
+            is_left = not clock.is_near(found.st_mtime, _LEFT_SECONDS)
+        if is_left and stat.S_ISREG(found.st_mode):
             file.unlink()
     except OSError:  # gone, or not ours
         return
