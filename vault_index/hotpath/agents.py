@@ -106,16 +106,16 @@ class Agent:
         return None
 
     def adjust(self, event: dict[str, object], name: object) -> None:
-        """Change what `events` and `fields` cannot say; `name` is the agent's own of the event."""
+        """Change an event beyond `events` and `fields`; `name` is the agent's own of the event."""
 
     def answer(self, name: object, block: str) -> str:
-        """Return what to print for the block that an event gets, by Claude Code's `name` of the event."""
+        """Return the output for the block that an event gets, by Claude Code's `name` of the event."""
         names = {ours: theirs for theirs, ours in self.events.items()}
         output = {"hookEventName": names.get(str(name), name), "additionalContext": block}
         return protocol.dumps({"hookSpecificOutput": output})
 
     def memory(self, settings: str) -> str:
-        """Return what the agent's own memory means for lessons, "" if the settings turn it off."""
+        """Return the meaning of the agent's own memory for lessons, "" if the settings turn it off."""
         return ""
 
 
@@ -150,10 +150,10 @@ class ClaudeCode(Agent):
     arguments = ""
 
     def memory(self, settings: str) -> str:
-        """Return what the memory means that is on unless a setting or a variable says otherwise."""
+        """Return the meaning of the memory, which is on unless a setting or a variable says otherwise."""
         values = _settings(settings)
-        own = values.get("env")
-        variables = {**(own if isinstance(own, dict) else {}), **os.environ}
+        environment = values.get("env")
+        variables = {**(environment if isinstance(environment, dict) else {}), **os.environ}
         disabled = variables.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "")
         if values.get("autoMemoryEnabled") is False or disabled not in ("", "0", "false"):
             return ""
@@ -207,7 +207,7 @@ class Codex(Agent):
             event["source"] = "system"
 
     def memory(self, settings: str) -> str:
-        """Return what the memory means that is on if `config.toml` says so."""
+        """Return the meaning of the memory, which is on if `config.toml` says so."""
         import tomllib
 
         text = _text(f"{os.path.dirname(settings)}/config.toml")
@@ -429,15 +429,15 @@ def normalise(name: str, text: str) -> dict[str, object]:
             if not isinstance(status, int) or status <= 0 or status == INTERRUPTED:
                 return {}
             event.update(tool_name="Bash", error=output)
-    for ours, own in agent.fields.items():
-        if event.get(own):
-            event[ours] = event[own]
+    for ours, field in agent.fields.items():
+        if event.get(field):
+            event[ours] = event[field]
     agent.adjust(event, theirs)
     return event
 
 
 def answer(name: str, event: object, block: str) -> str:
-    """Return what to print for the block that an event gets, by Claude Code's name of the event."""
+    """Return the output for the block that an event gets, by Claude Code's name of the event."""
     return named(name).answer(event, block)
 
 
@@ -448,7 +448,7 @@ def _item(value: object, *names: str) -> object:
 
 
 def _settings(path: str) -> dict[str, object]:
-    """Return what a file of JSON holds; {} for anything else."""
+    """Return the object of a JSON file; {} for anything else."""
     try:
         values = protocol.loads(_text(path))
     except (ValueError, RecursionError):

@@ -57,7 +57,7 @@ def _is_name(prompt: str) -> bool:
 
 
 def why_skipped(prompt: str) -> str:
-    """Return why a prompt gets no search; "" if it deserves one.
+    """Return the reason for which a prompt gets no search; "" if it deserves one.
 
     No search for: prompts under 10 characters but for a lone name or code, slash commands, lines for
     the shell, messages of the agent's machinery, and acknowledgements: up to 14 words that open like

@@ -190,8 +190,8 @@ def find(named: str | None, folder: str, environ: Mapping[str, str]) -> str | No
     """
     named = named or environ.get("LESSONS_VAULT")
     if named:
-        place = os.path.expanduser(named)
-        return around(place) if _found(place) else None
+        path = os.path.expanduser(named)
+        return around(path) if _found(path) else None
     if nearest := around(folder):
         return nearest
     try:
@@ -234,7 +234,7 @@ def is_vault(folder: str) -> bool:
 
 
 def _found(path: str) -> os.stat_result | None:
-    """Return what is at a path; None without it. Raises OSError if a disk does not answer."""
+    """Return the status of a path; None without it. Raises OSError if a disk does not answer."""
     try:
         return os.stat(path)
     except OSError as error:

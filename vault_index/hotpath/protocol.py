@@ -151,11 +151,11 @@ def is_other_user(line: _socket.socket) -> bool:
     return int.from_bytes(credentials[4:8], sys.byteorder) != os.getuid()
 
 
-def connect(places: list[str], timeout: float) -> _socket.socket:
+def connect(paths: list[str], timeout: float) -> _socket.socket:
     """Connect to the first of these sockets that is this user's. Raises NoWatcher, NoAnswer."""
-    for place in places:
+    for path in paths:
         try:
-            around, end = os.lstat(os.path.dirname(place)), os.lstat(place)
+            around, end = os.lstat(os.path.dirname(path)), os.lstat(path)
         except OSError:
             continue
         # the types alone: `stat` is one more module to load
@@ -165,7 +165,7 @@ def connect(places: list[str], timeout: float) -> _socket.socket:
         line = _socket.socket(_socket.AF_UNIX)
         line.settimeout(timeout)
         try:
-            line.connect(place)
+            line.connect(path)
             if not is_other_user(line):  # anyone who may write to /tmp could wait for our prompts
                 return line
         except (TimeoutError, BlockingIOError) as error:
@@ -193,7 +193,7 @@ LOOK_SECONDS = 0.05  # whether a watcher that hangs still runs: the system conne
 
 
 def patience(most: float) -> float:
-    """Return how many seconds to wait for a prompt's answer, at most so many."""
+    """Return the seconds to wait for a prompt's answer, at most `most`."""
     try:
         with open(f"{folder()}/{PACE}", "rb") as file:
             usual = int(file.read(8)) / 1000

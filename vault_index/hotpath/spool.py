@@ -63,13 +63,13 @@ def is_recorded(journal: str, folder: str) -> bool:
     recorded = recorded_folders(journal)
     if recorded in ([], [EVERYTHING]):
         return bool(recorded)
-    places = [os.path.abspath(folder), os.path.realpath(folder)]
-    places += filter(None, [_main_worktree(places[0])])
+    candidates = [os.path.abspath(folder), os.path.realpath(folder)]
+    candidates += filter(None, [_main_worktree(candidates[0])])
     named = {line: line.removeprefix(NEVER).rstrip("/") for line in recorded}
     around = [
         line
         for line, folder in named.items()
-        if any(f"{place}/".startswith(f"{folder}/") for place in places)
+        if any(f"{candidate}/".startswith(f"{folder}/") for candidate in candidates)
     ]
     nearest = max(around, key=lambda line: len(named[line]), default="")
     return not nearest.startswith(NEVER) if nearest else EVERYTHING in recorded
@@ -132,11 +132,11 @@ def watcher_hears() -> bool:
 def _main_worktree(folder: str) -> str:
     """Return the folder of the main worktree of a linked one, by its `.git` file; "" for others."""
     while True:
-        place = f"{folder}/.git"
-        if os.path.isdir(place):
+        git_file = f"{folder}/.git"
+        if os.path.isdir(git_file):
             return ""
         try:
-            line = index_files.read(place, 4096).decode("utf-8", "replace").split("\n")[0]
+            line = index_files.read(git_file, 4096).decode("utf-8", "replace").split("\n")[0]
             return line.removeprefix("gitdir:").strip().partition("/.git/worktrees/")[0]
         except OSError:
             pass

@@ -186,18 +186,18 @@ def _is_starting(folder: int) -> bool:
         os.close(lock)
 
 
-def _wait_for_any(places: list[str]) -> None:
+def _wait_for_any(paths: list[str]) -> None:
     """Wait a little for a socket: ten waiting hooks must not use the processor the watcher needs."""
-    before = [_inode(place) for place in places]
+    before = [_inode(path) for path in paths]
     for _ in range(POLLS):
         time.sleep(POLL_SECONDS)
-        if [_inode(place) for place in places] != before:
+        if [_inode(path) for path in paths] != before:
             return
 
 
-def _inode(place: str) -> int:
+def _inode(path: str) -> int:
     try:
-        return os.lstat(place).st_ino
+        return os.lstat(path).st_ino
     except OSError:
         return 0
 

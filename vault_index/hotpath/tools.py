@@ -1,4 +1,4 @@
-"""How an agent asks for lessons: whether its settings have our MCP server, and where its shell finds us.
+"""Find an agent's ways to ask for lessons: our MCP server in its settings, our command for its shell.
 
 Only the start of a session and of a subagent looks. Settings that cannot be read name no server: the
 command works all the same. Standard library only.
@@ -53,8 +53,8 @@ def _other_has(agent: Agent, folder: str) -> bool:
 
 
 def _claude_has(folder: str) -> bool:
-    own = os.environ.get("CLAUDE_CONFIG_DIR")
-    values = _json(f"{own or os.path.expanduser('~')}/.claude.json")
+    config = os.environ.get("CLAUDE_CONFIG_DIR")
+    values = _json(f"{config or os.path.expanduser('~')}/.claude.json")
     all_projects = values.get("projects") or {}
     folders = [*_upwards(os.path.abspath(folder))]
     projects = [all_projects[each] for each in folders if each in all_projects]
@@ -65,16 +65,16 @@ def _claude_has(folder: str) -> bool:
         if any(name not in disabled for name in _ours(scope.get("mcpServers"))):
             return True
     shared = {name for each in folders for name in _ours(_in_project(f"{each}/.mcp.json"))}
-    return bool(shared and shared & _approved(own, folders, projects) - disabled)
+    return bool(shared and shared & _approved(config, folders, projects) - disabled)
 
 
 def _in_project(path: str) -> Any:
     return _json(path, of_user=False).get("mcpServers")
 
 
-def _approved(own: str | None, folders: list[str], projects: list[Any]) -> set[str]:
+def _approved(config: str | None, folders: list[str], projects: list[Any]) -> set[str]:
     """Return the servers of a project's `.mcp.json` that its user has approved."""
-    settings = [_json(f"{own or os.path.expanduser('~/.claude')}/settings.json"), *projects]
+    settings = [_json(f"{config or os.path.expanduser('~/.claude')}/settings.json"), *projects]
     settings += [_json(f"{each}/.claude/settings.local.json", of_user=False) for each in folders]
     names = {name for each in settings for name in each.get("enabledMcpjsonServers") or ()}
     if any(each.get("enableAllProjectMcpServers") is True for each in settings):
