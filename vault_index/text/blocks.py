@@ -228,5 +228,5 @@ def one_line(text: str, limit: int = LINE_CHARS) -> str:
     if len(line) <= limit:
         return line
     cut = line[: limit - 3]
-    at = cut.rfind(" ")
-    return (cut[:at] if at > limit // 2 else cut).rstrip(" ,;:-(") + "..."
+    end = cut.rfind(" ")
+    return (cut[:end] if end > limit // 2 else cut).rstrip(" ,;:-(") + "..."

@@ -25,13 +25,13 @@ def best_sentence(text: str, query: str, title: str = "") -> str:
 
     A sentence that only repeats the title does not count. Without prose it is the first line of code.
     """
-    asked = _stems(query)
+    stems = _stems(query)
     text = text[:LOOKED_AT]
     sentences = [" ".join(each.split()) for each in blocks.split_markdown(text)]
     sentences = [each for each in sentences if each.rstrip(".") != title.rstrip(".")]
     code = (each for each in text.splitlines() if each.strip(" `~#"))
     first = "" if sentences else next(code, "")
-    return max(sentences, key=lambda each: len(asked & _stems(each)), default=first)
+    return max(sentences, key=lambda each: len(stems & _stems(each)), default=first)
 
 
 def matching_sentence(text: str, query: str, title: str) -> str:
@@ -39,9 +39,9 @@ def matching_sentence(text: str, query: str, title: str) -> str:
 
     Words of the title do not count: each row of a table on owners may have "owner", and its head has.
     """
-    asked = _stems(query) - _stems(title)
-    best = best_sentence(_TABLE_HEAD.sub("", text), " ".join(asked), title) if asked else ""
-    return best if asked & _stems(best) else ""
+    stems = _stems(query) - _stems(title)
+    best = best_sentence(_TABLE_HEAD.sub("", text), " ".join(stems), title) if stems else ""
+    return best if stems & _stems(best) else ""
 
 
 def in_order_of_use(text: str) -> str:

@@ -244,16 +244,16 @@ def clean(output: str) -> list[str]:
 def excerpt(command: str, output: str, size: int) -> str:
     """Return the lines of an output that say why, then its first and last ones, within a size."""
     lines = [blocks.ends(line, LONG_LINE) for line in clean(output)]
-    why, places = read(command, output).lines, range(len(lines))
-    telling = (at for at in places if lines[at].strip() in why)
-    ends = chain.from_iterable(zip(places, places[::-1], strict=True))
+    why, numbers = read(command, output).lines, range(len(lines))
+    telling = (number for number in numbers if lines[number].strip() in why)
+    ends = chain.from_iterable(zip(numbers, numbers[::-1], strict=True))
     chosen = set[int]()
-    for at in (*telling, *ends):
-        if at not in chosen and size >= len(lines[at]):
-            chosen.add(at)
-            size -= len(lines[at]) + 1
-    shown = groupby(places, lambda at: at in chosen)
-    runs = ([lines[at] for at in run] if is_shown else ["[...]"] for is_shown, run in shown)
+    for number in (*telling, *ends):
+        if number not in chosen and size >= len(lines[number]):
+            chosen.add(number)
+            size -= len(lines[number]) + 1
+    shown = groupby(numbers, lambda number: number in chosen)
+    runs = ([lines[number] for number in run] if is_shown else ["[...]"] for is_shown, run in shown)
     return "\n".join(chain.from_iterable(runs))
 
 
@@ -264,8 +264,8 @@ def telling(lines: Iterable[str], program: str = "", *, after_source: bool = Fal
     """
     each = list(dict.fromkeys(lines))
     scored = [
-        (_weight(line, program) - MUCH * (after_source and _is_source(line)), place, line)
-        for place, line in enumerate(each)
+        (_weight(line, program) - MUCH * (after_source and _is_source(line)), number, line)
+        for number, line in enumerate(each)
         if any(map(str.isalpha, line)) and not _NOISE.match(line)
     ]
     if any(words_of_line(line) for _, _, line in scored if not _only_counts(line)):
@@ -359,18 +359,18 @@ def _printed_last(lines: list[str], command: str, shown: Collection[str]) -> lis
     program = program_of(command) or "bash"
     files = {*shown, *_files_of(_SEQUENCE.split(command[:4000])[-1])}
     names = "|".join(map(re.escape, files))
-    place = re.compile(rf"(.*?)\b(?:{names})(?:[:(]|\", line |: line )\d")
+    location = re.compile(rf"(.*?)\b(?:{names})(?:[:(]|\", line |: line )\d")
     begins = re.compile(rf"Traceback \(most|{re.escape(program)}: ")
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if _ENDS_MAKE.match(line):
             continue
         if begins.match(line):
-            return lines[at:]
-        if named := place.match(line):
+            return lines[index:]
+        if named := location.match(line):
             is_within = " " in named[1]
-            above = lines[max(0, at - MAX_ABOVE) : at] if is_within else []
+            above = lines[max(0, index - MAX_ABOVE) : index] if is_within else []
             ends = [number for number, each in enumerate(above, start=1) if _is_source(each)]
-            return lines[at - len(above) + max(ends, default=0) :]
+            return lines[index - len(above) + max(ends, default=0) :]
     why = telling(lines, program, after_source=True)
     return lines[min(map(lines.index, why), default=0) :]
 
@@ -391,13 +391,13 @@ def _weight(line: str, program: str) -> float:
 
 
 def _stands_in(wanted: str, line: str) -> bool:
-    at = line.find(wanted)
-    while at >= 0:
-        end = at + len(wanted)
-        before, after = line[at - 1 : at], line[end : end + 1]
+    start = line.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        before, after = line[start - 1 : start], line[end : end + 1]
         if not _is_inside(before, wanted[0]) and not _is_inside(after, wanted[-1]):
             return True
-        at = line.find(wanted, at + 1)
+        start = line.find(wanted, start + 1)
     return False
 
 

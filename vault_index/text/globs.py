@@ -34,17 +34,17 @@ def matcher(globs: Iterable[str]) -> Callable[..., bool]:
 
 def _alternatives(glob: str) -> list[str]:
     """Expand the braces of a glob: `*.{ts,tsx}` is `*.ts` and `*.tsx`."""
-    done: list[str] = []
+    expanded: list[str] = []
     waiting = [glob]
-    while waiting and len(done) + len(waiting) <= MAX_ALTERNATIVES:
+    while waiting and len(expanded) + len(waiting) <= MAX_ALTERNATIVES:
         each = waiting.pop(0)
         braces = _BRACES.search(each)
         if braces is None:
-            done.append(each)
+            expanded.append(each)
             continue
         before, after = each[: braces.start()], each[braces.end() :]
         waiting += [f"{before}{part.strip()}{after}" for part in braces[1].split(",")]
-    return [*done, *(each for each in waiting if not _BRACES.search(each))][:MAX_ALTERNATIVES]
+    return [*expanded, *(each for each in waiting if not _BRACES.search(each))][:MAX_ALTERNATIVES]
 
 
 def _expression(glob: str) -> str:

@@ -105,7 +105,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago something was, such as "5 minutes ago"."""
+    """Return an age in words, such as "5 minutes ago"."""
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds // size:.0f} {unit} ago"

@@ -26,8 +26,8 @@ def other_prompts() -> list[str]:
 def failures() -> tuple[Failure, ...]:
     """Return the failed commands with what they printed."""
     blocks = _read("failures.txt").split("\n\n")
-    asked = (block[2:].partition("\n") for block in blocks if block.startswith("$ "))
-    return tuple(failure.read(command, output) for command, _, output in asked)
+    parts = (block[2:].partition("\n") for block in blocks if block.startswith("$ "))
+    return tuple(failure.read(command, output) for command, _, output in parts)
 
 
 def _lines(file: str) -> list[str]:
