@@ -58,7 +58,7 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
     ]
     for own, section, lesson in zip(owns, file.sections, lessons[above:], strict=False):
         if own:
-            lines, filed = file.own(section), _declared(own)
+            lines, filed = file.own_keys(section), _declared(own)
             text = file.text(lines)
             odd = oddities(file, lines, _WORDS)
             problems += [Finding(shown, line, HEAD, message, WARNING) for line, message in odd]

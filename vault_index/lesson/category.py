@@ -88,7 +88,7 @@ def of_file(of_lessons: Sequence[Sequence[str]]) -> list[CategoryPath]:
     if all(each == filed[0] for each in filed):
         return filed[0] if filed else []
     depths = zip(*(prefixes(each[0]) if each else [] for each in filed), strict=False)
-    return [at[0] for at in depths if len(set(at)) == 1][-1:]
+    return [level[0] for level in depths if len(set(level)) == 1][-1:]
 
 
 def is_category(folder: CategoryPath) -> bool:
@@ -116,11 +116,11 @@ def offered(categories: Mapping[CategoryPath, str]) -> str:
 
     A bare name says too little: `development/tooling/git` got whatever was about a tool of that kind.
     """
-    left, listed = MAX_OFFERED - sum(len(path) + 2 for path in categories), []
+    room, listed = MAX_OFFERED - sum(len(path) + 2 for path in categories), []
     for path, title in categories.items():
         about = f" ({title})" if title else ""
-        left -= len(about)
-        listed.append(f"{path}{about if left >= 0 else ''}")
+        room -= len(about)
+        listed.append(f"{path}{about if room >= 0 else ''}")
     return "; ".join(listed)
 
 
@@ -184,18 +184,18 @@ def has_text(preamble: str) -> bool:
     return any(line.strip() and not heading_of(line) for line in preamble.split("\n"))
 
 
-def free_slug(title: str, taken: dict[str, int]) -> str:
+def free_slug(title: str, numbers: dict[str, int]) -> str:
     """Make a section's name of its title: the first of `heap`, `heap-2`... that is free.
 
-    `taken` maps each name so far to the number after which to look; the new name is added.
+    `numbers` maps each name so far to the number after which to look; the new name is added.
     """
     slug = base = slugify(title) or "lesson"
-    number = taken.get(base, 1)
-    while slug in taken:
+    number = numbers.get(base, 1)
+    while slug in numbers:
         number += 1
         slug = f"{base}-{number}"
-    taken[base] = number
-    taken.setdefault(slug, 1)
+    numbers[base] = number
+    numbers.setdefault(slug, 1)
     return slug
 
 

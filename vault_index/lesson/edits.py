@@ -31,17 +31,17 @@ def set_text(data: bytes, slug: str, text: str | None, title: str | None, path: 
     if text is None and title is None:
         return data
     file = _ended(LessonFile.of(data, path))
-    place, newline, lines = _place_of(file, slug), file.newline, list(file.lines)
-    if title is not None and place.heading is not None:
-        old = lines[place.heading]
+    span, newline, lines = _span_of(file, slug), file.newline, list(file.lines)
+    if title is not None and span.heading is not None:
+        old = lines[span.heading]
         mark = "## Lesson: " if slug else f"{old[: len(old) - len(old.lstrip('#'))]} "
         closing = " #" if title.endswith("#") else ""  # else its own last # would be one
-        lines[place.heading] = f"{mark}{title}{closing}{newline}"
+        lines[span.heading] = f"{mark}{title}{closing}{newline}"
     if text is not None:
         body = text.replace("\r\n", "\n").strip("\n").split("\n")
-        above = [newline] if place.heading is not None else []
-        below = [newline] if place.text.stop < len(lines) else []
-        lines[place.text.start : place.text.stop] = [
+        above = [newline] if span.heading is not None else []
+        below = [newline] if span.text.stop < len(lines) else []
+        lines[span.text.start : span.text.stop] = [
             *above, *(line + newline for line in body), *below
         ]  # fmt: skip
     after = LessonFile.of_lines(lines, path, file.bom).to_bytes()
@@ -64,11 +64,11 @@ def without(data: bytes, slug: str, path: str) -> bytes | None:
     Above the first section, a heading and the line below it stay: it is the title of the file.
     """
     file = _ended(LessonFile.of(data, path))
-    place, lines = _place_of(file, slug), list(file.lines)
-    start = place.text.start
-    if place.heading is not None:
-        start = place.heading if slug else start + 1
-    del lines[start : place.text.stop]
+    span, lines = _span_of(file, slug), list(file.lines)
+    start = span.text.start
+    if span.heading is not None:
+        start = span.heading if slug else start + 1
+    del lines[start : span.text.stop]
     after = LessonFile.of_lines(lines, path, file.bom)
     parse_file(after.to_bytes(), path)
     return after.to_bytes() if after.sections or has_text(after.text(after.body)) else None
@@ -94,11 +94,11 @@ def _ended(file: LessonFile) -> LessonFile:
     return LessonFile.of_lines(lines, file.path, file.bom)
 
 
-def _place_of(file: LessonFile, slug: str) -> _LessonLines:
+def _span_of(file: LessonFile, slug: str) -> _LessonLines:
     """Find a section, or with "" the lesson above the first one. Raises LessonError."""
     if slug:
         section = _section(file, slug)
-        return _LessonLines(section.heading, range(file.own(section).stop, section.end))
+        return _LessonLines(section.heading, range(file.own_keys(section).stop, section.end))
     span = file.preamble
     heading = next((number for number in span if file.lines[number].strip()), None)
     lessons = parse_file(file.to_bytes(), file.path)
@@ -160,7 +160,7 @@ def set_own_keys(
     Raises LessonError as `set_keys` does, and where a value would not read back.
     """
     file = _ended(LessonFile.of(data, path))
-    span, newline, lines = file.own(_section(file, slug)), file.newline, list(file.lines)
+    span, newline, lines = file.own_keys(_section(file, slug)), file.newline, list(file.lines)
     before = block = "".join(lines[span.start : span.stop])
     for key, value in changes.items():
         block = _edit(block, key, value, newline, path)

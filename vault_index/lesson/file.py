@@ -93,15 +93,15 @@ class LessonFile:
         Text between two rules is no head: it has no key that a lesson knows, and a blank line or
         no key of one word.
         """
-        every = tuple(lines)
-        first = next((number for number, line in enumerate(every) if line.strip()), None)
-        if first is None or not _is_boundary(every[first].lstrip()):
-            return cls(path, bom, every, None, None)
-        below = range(first + 1, len(every))
-        closing = next((number for number in below if _is_boundary(every[number])), None)
-        if closing is not None and _is_text(every[first + 1 : closing]):
-            return cls(path, bom, every, None, None)
-        return cls(path, bom, every, first, closing)
+        all_lines = tuple(lines)
+        first = next((number for number, line in enumerate(all_lines) if line.strip()), None)
+        if first is None or not _is_boundary(all_lines[first].lstrip()):
+            return cls(path, bom, all_lines, None, None)
+        below = range(first + 1, len(all_lines))
+        closing = next((number for number in below if _is_boundary(all_lines[number])), None)
+        if closing is not None and _is_text(all_lines[first + 1 : closing]):
+            return cls(path, bom, all_lines, None, None)
+        return cls(path, bom, all_lines, first, closing)
 
     @cached_property
     def newline(self) -> str:
@@ -160,13 +160,13 @@ class LessonFile:
             for heading, end in bounds
         )
 
-    def own(self, section: Section) -> range:
+    def own_keys(self, section: Section) -> range:
         """The lines below a section's heading that are keys of its own: the first block, if all are."""
         below = range(section.heading + 1, section.end)
-        start = next((number for number in below if self.lines[number].strip()), section.end)
+        start = next((index for index in below if self.lines[index].strip()), section.end)
         lines = list(itertools.takewhile(str.strip, self.lines[start : section.end]))
         are_keys = (
-            _OWN.match(line) or (at and _GOES_ON.match(line)) for at, line in enumerate(lines)
+            _OWN.match(line) or (index and _GOES_ON.match(line)) for index, line in enumerate(lines)
         )
         return range(start, start + len(lines)) if lines and all(are_keys) else below[:0]
 

@@ -42,7 +42,7 @@ def metadata_of(file: LessonFile) -> dict[Any, Any]:
 
 def own_of(file: LessonFile, section: Section) -> dict[Any, Any]:
     """Return the keys that a section has of its own. Raises LessonError with the line."""
-    lines = file.own(section)
+    lines = file.own_keys(section)
     if not lines:
         return {}
     handler = handler_of(file.path, above=lines.start, opening=lines.start + 1)
@@ -67,9 +67,9 @@ def oddities(file: LessonFile, lines: range, texts: Collection[str]) -> Iterator
         members = value.value if isinstance(value, yaml.SequenceNode) else [value]
         for each in members if name in texts else ():
             if isinstance(each, yaml.ScalarNode) and not each.style and _is_changed(each):
-                at = lines.start + each.start_mark.line + 1
+                number = lines.start + each.start_mark.line + 1
                 meant = f'is no text to YAML: write "{each.value}"'
-                yield at, f"{name}: {each.value} {meant}"
+                yield number, f"{name}: {each.value} {meant}"
         end = value.end_mark
         if name == "title" and written[end.line][end.column :].lstrip().startswith("#"):
             yield line, "the title ends before the #: put it in quotes"
@@ -84,7 +84,7 @@ def _is_changed(node: yaml.ScalarNode) -> bool:
 
 
 def handler_of(path: str = "", *, above: int = 0, opening: int = 0) -> LessonHandler:
-    """Return what reads and writes the frontmatter of a file; the first time loads YAML, 25 ms."""
+    """Return the reader and writer of a file's frontmatter; the first call loads YAML, 25 ms."""
     from vault_index.lesson.handler import LessonHandler  # `lessons --help` needs none
 
     return LessonHandler(path, above, opening)

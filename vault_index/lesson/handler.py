@@ -33,7 +33,7 @@ _TABBED = re.compile(r"(?m)^ *\t")
 
 
 class LessonHandler(YAMLHandler):
-    """How `frontmatter.parse` and `frontmatter.dumps` read and write one lesson file.
+    """Read and write one lesson file, for `frontmatter.parse` and `frontmatter.dumps`.
 
     In errors `path` names the file, `above` counts the lines above the first that is loaded, and
     `opening` is the line of an error about the whole, from 1.

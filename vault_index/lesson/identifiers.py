@@ -132,13 +132,13 @@ def is_in_passing(mark: str, text: str) -> bool:
 
 def _stands_in(mark: str, folded: str) -> bool:
     """Whether a folded text has a mark as a whole; a flag may be named without its dashes."""
-    at = folded.find(mark)
-    while at >= 0:
-        end = at + len(mark)
-        begins = is_unspaced(mark[0]) or not _GOES_ON.search(folded, max(0, at - 3), at)
+    start = folded.find(mark)
+    while start >= 0:
+        end = start + len(mark)
+        begins = is_unspaced(mark[0]) or not _GOES_ON.search(folded, max(0, start - 3), start)
         if begins and (is_unspaced(mark[-1]) or not _LETTER.match(folded, end)):
             return True
-        at = folded.find(mark, at + 1)
+        start = folded.find(mark, start + 1)
     return False
 
 

@@ -103,7 +103,7 @@ def lessons_of(file: LessonFile, metadata: dict[Any, Any]) -> list[Lesson]:
             return []
         lessons.append(Lesson(id=base, title=title, text=text, **shared))
     for slug, section in slugs_of(file):
-        text = composed(file.text(range(file.own(section).stop, section.end))).strip()
+        text = composed(file.text(range(file.own_keys(section).stop, section.end))).strip()
         keys = _ownable(own_of(file, section))
         lesson = Lesson(id=f"{base}#{slug}", title=composed(section.title), text=text, **shared)
         lessons.append(replace(lesson, **keys) if keys else lesson)
@@ -123,9 +123,9 @@ def _ownable(metadata: dict[Any, Any]) -> dict[str, Any]:
 
 def slugs_of(file: LessonFile) -> Iterator[tuple[str, Section]]:
     """Yield the sections of a file, each with the name that its id ends with."""
-    taken: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for section in file.sections:
-        yield free_slug(section.title, taken), section
+        yield free_slug(section.title, numbers), section
 
 
 def id_of(path: str) -> LessonId:

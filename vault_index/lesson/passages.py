@@ -162,9 +162,9 @@ def number_of(text: str) -> Number | None:
 
 def label(title: str, text: str) -> int | None:
     """Return the number that a lesson says it has, in its text or its title; None if it says none."""
-    own = number_of(text)
-    if own is not None:
-        return own.number
+    numbering = number_of(text)
+    if numbering is not None:
+        return numbering.number
     match = _TITLE.match(title)
     return int(match["number"]) if match else None
 

@@ -28,7 +28,7 @@ def key(path: str) -> str:
 
 
 def problem(path: str) -> str:
-    """Return why some disks cannot hold a path, "" if all can."""
+    """Return the reason for which some disks cannot hold a path, "" if all can."""
     for name in path.split("/"):
         if _DEVICE.fullmatch(name):
             return f"{name} is a device on Windows"
