@@ -58,10 +58,10 @@ def moments(db: sqlite3.Connection, short: str) -> list[Moment]:
     return [_moment(*row) for row in rows]
 
 
-def _moment(place: int, kind: str, number: int, uuid: str, data: str) -> Moment:
+def _moment(position: int, kind: str, number: int, uuid: str, data: str) -> Moment:
     rest = json.loads(data)
     rest["files"] = tuple(rest.get("files", ()))
-    return Moment(kind, place=place, number=number, uuid=uuid, **rest)
+    return Moment(kind, place=position, number=number, uuid=uuid, **rest)
 
 
 def add_moments(db: sqlite3.Connection, short: str, some: Iterable[Moment]) -> None:
@@ -72,7 +72,7 @@ def add_moments(db: sqlite3.Connection, short: str, some: Iterable[Moment]) -> N
 
 
 def _rest(moment: Moment) -> str:
-    """Return what of a moment has no column of its own."""
+    """Return the fields of a moment that have no column of their own, as JSON."""
     values = {name: getattr(moment, name) for name in _DEFAULTS if name not in _ROW}
     return json.dumps({name: text for name, text in values.items() if text != _DEFAULTS[name]})
 
@@ -89,8 +89,8 @@ def write(db: sqlite3.Connection, session: Session) -> None:
     db.executemany(
         "INSERT INTO record (session, place, id, kind, data) VALUES (?, ?, ?, ?, ?)",
         (
-            (session.short, place, each.id, each.kind, json.dumps(asdict(each)))
-            for place, each in enumerate(session.records)
+            (session.short, position, each.id, each.kind, json.dumps(asdict(each)))
+            for position, each in enumerate(session.records)
         ),
     )
 
@@ -131,7 +131,7 @@ def is_buried(db: sqlite3.Connection, name: str) -> bool:
 
 
 def hash_of(text: str) -> str:
-    """Return how a name is noted as forgotten."""
+    """Return the hash by which a forgotten name is noted."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:24]
 
 
@@ -244,20 +244,20 @@ def overview(journal: Journal) -> JournalOverview:
         unread, last = db.execute("SELECT total(unread), max(written) FROM session").fetchone()
         kinds = dict(db.execute("SELECT kind, count(*) FROM record GROUP BY kind"))
         (size,) = db.execute("SELECT total(length(data)) FROM moment").fetchone()
-    kept = sum(of_projects.values())
+    count = sum(of_projects.values())
     is_older = any(journal.folder.glob("*/project.toml"))
     return JournalOverview(
         folder=str(journal.home / state.FILE),
         recorded=projects.recorded_folders(journal),
-        sessions=kept,
+        sessions=count,
         records={kind: kinds.get(kind, 0) for kind in KINDS},
         projects=of_projects,
         mb=size / 1e6,
         last=datetime.fromtimestamp(last / 1e9, UTC).isoformat() if last else "",
         unread=int(unread),
-        before="" if kept or not is_older else str(journal.folder),
+        before="" if count or not is_older else str(journal.folder),
         waiting=len(backlog.waiting(journal)),
-        index=_index(journal) if kept else JournalIndexState(),
+        index=_index(journal) if count else JournalIndexState(),
         complaints=backlog.complaints(journal),
     )
 

@@ -80,9 +80,11 @@ def forget(journal: Journal, transcripts: Collection[str]) -> None:
         data = files.read_if_any(file) or b""
         with files.writing(file):
             if name in (start.LOG, f"{start.LOG}.old"):
-                left = [line for line in data.splitlines(True) if not any(p in line for p in paths)]
-                if b"".join(left) != data:
-                    files.replace_file(file, b"".join(left))
+                lines = [
+                    line for line in data.splitlines(True) if not any(p in line for p in paths)
+                ]
+                if b"".join(lines) != data:
+                    files.replace_file(file, b"".join(lines))
             elif data in paths or (
                 data and "." in name and any(path.startswith(data) for path in paths)
             ):
@@ -111,7 +113,7 @@ def complain(journal: Journal, message: str) -> None:
 
 
 def complaints(journal: Journal) -> list[str]:
-    """Return what could not be captured during the last days, each reason once, the latest last."""
+    """Return the failures to capture of the last days, each reason once, the latest last."""
     file = journal.folder / spool.FOLDER / start.LOG
     try:
         text = index_files.read(file).decode("utf-8", "replace")

@@ -67,7 +67,7 @@ def capture(journal: Journal, file: Path, agent: str, *, force: bool = False) ->
 
 
 def read_on(journal: Journal, file: Path, agent: str) -> Read:
-    """Return what a transcript has beside what the journal has of it. Raises VaultError."""
+    """Return the part of a transcript that the journal does not have. Raises VaultError."""
     with state.reading(journal.home) as db:
         before = archive.known(db, file)
     return read(file, agent, before)
@@ -83,19 +83,19 @@ def store(journal: Journal, read: Read, exclude: Exclude, *, dry_run: bool = Fal
     With `dry_run` nothing is written. Raises WriteError.
     """
     session = read.session
-    kept = exclude.apply(read.moments, session.folder)
-    done = Captured(Path(session.transcript), why=FORGOTTEN)
+    moments = exclude.apply(read.moments, session.folder)
+    captured = Captured(Path(session.transcript), why=FORGOTTEN)
     if not session.project:
-        is_shown = dry_run or not kept
+        is_shown = dry_run or not moments
         name = projects.name_for(journal, session.folder) if is_shown else ""
         name = name or projects.project_of(journal.home, session.folder)
         session = replace(session, project=name)
     with suppress(_OnlyShown), state.writing(journal.home, WAIT_SECONDS) as db:
         if not any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
-            done = _store(db, session, kept, read.begin)
+            captured = _store(db, session, moments, read.begin)
         if dry_run:
             raise _OnlyShown
-    return done
+    return captured
 
 
 def _store(
@@ -127,25 +127,27 @@ def _store(
 
 
 def not_forgotten(
-    journal: Journal, session: Session, there: Sequence[Moment]
+    journal: Journal, session: Session, moments: Sequence[Moment]
 ) -> tuple[Moment, ...]:
     """Return the moments of a session that nobody had the journal forget. Raises StateError."""
     with state.reading(journal.home) as db:
         if any(archive.is_buried(db, id) for id in (session.id, session.parent) if id):
             return ()
-        gone = _buried(db, {archive.hash_of(each.uuid): each.uuid for each in there if each.uuid})
-    return tuple(each for each in there if each.uuid not in gone)
+        buried = _buried(
+            db, {archive.hash_of(each.uuid): each.uuid for each in moments if each.uuid}
+        )
+    return tuple(each for each in moments if each.uuid not in buried)
 
 
-def _new(db: sqlite3.Connection, short: str, kept: Sequence[Moment]) -> list[Moment]:
+def _new(db: sqlite3.Connection, short: str, moments: Sequence[Moment]) -> list[Moment]:
     """Return the moments that are neither forgotten nor in another session."""
-    uuids = {archive.hash_of(each.uuid): each.uuid for each in kept if each.uuid}
-    known = (
+    uuids = {archive.hash_of(each.uuid): each.uuid for each in moments if each.uuid}
+    query = (
         "SELECT uuid FROM moment WHERE uuid IN (SELECT value FROM json_each(?)) AND session != ?"
     )
-    gone = {uuid for (uuid,) in db.execute(known, [json.dumps([*uuids.values()]), short])}
-    gone |= _buried(db, uuids)
-    return [each for each in kept if each.uuid not in gone]
+    excluded = {uuid for (uuid,) in db.execute(query, [json.dumps([*uuids.values()]), short])}
+    excluded |= _buried(db, uuids)
+    return [each for each in moments if each.uuid not in excluded]
 
 
 def _buried(db: sqlite3.Connection, uuids: Mapping[str, str]) -> set[str]:
@@ -198,39 +200,39 @@ def _read(file: Path, opened: BinaryIO, before: Session, digest: Any, outputs: b
     unread = int(state.get("unread", 0))
     reading = Reading(file, before.agent, state.get("reader") or {}, unread, digest)
     cut = Moments(before.folder, state.get("cut"), outputs=outputs)
-    there = list[Moment]()
-    known: dict[str, Any] = {name: getattr(before, name) for name in (*_FIRST, "began", "ended")}
-    known["session"] = before.parent or before.id
+    moments = list[Moment]()
+    fields: dict[str, Any] = {name: getattr(before, name) for name in (*_FIRST, "began", "ended")}
+    fields["session"] = before.parent or before.id
     for event in reading.events(opened):
         # the last place where the next reading can go on
         if (resume := reading.resume) is not None and event.kind in events.OPENING:
-            there += cut.end()
+            moments += cut.end()
             state = {**resume, "cut": cut.state()}
             stop = ReadTo(began + reading.bytes, _hash(digest), cut.place, 0, state)
-        there += cut.take(event)
-        _note(known, event)
-    there += cut.end()
-    id, parent = _ids(file.stem, known.pop("session"))
+        moments += cut.take(event)
+        _note(fields, event)
+    moments += cut.end()
+    id, parent = _ids(file.stem, fields.pop("session"))
     now = replace(
         before,
-        **known,
+        **fields,
         id=id,
         parent=parent,
         transcript=str(file),
         unread=reading.reader.unread,
         read=replace(stop, size=began + reading.bytes),
     )
-    return Read(replace(now, branch=redact(now.branch)), tuple(there), before.read.place)
+    return Read(replace(now, branch=redact(now.branch)), tuple(moments), before.read.place)
 
 
-def _note(known: dict[str, Any], event: TranscriptEvent) -> None:
-    """Note what an event says of its session: of a folder the first counts, of times the ends."""
+def _note(fields: dict[str, Any], event: TranscriptEvent) -> None:
+    """Note an event's facts on its session: the first folder, the first and the last time."""
     for name in ("session", *_FIRST):
-        if not known[name]:
-            known[name] = getattr(event, name)
-    if at := observe.utc(event.at):
-        known["began"] = min(known["began"] or at, at)
-        known["ended"] = max(known["ended"], at)
+        if not fields[name]:
+            fields[name] = getattr(event, name)
+    if when := observe.utc(event.at):
+        fields["began"] = min(fields["began"] or when, when)
+        fields["ended"] = max(fields["ended"], when)
 
 
 def _ids(stem: str, named: str) -> tuple[str, str]:
@@ -245,12 +247,12 @@ def _digest(opened: BinaryIO, read_to: ReadTo, size: int) -> Any:
     if size < max(read_to.size, read_to.bytes):
         return None
     digest = hashlib.sha256()
-    left = read_to.bytes
-    while left and (chunk := opened.read(min(left, _CHUNK))):
+    remaining = read_to.bytes
+    while remaining and (chunk := opened.read(min(remaining, _CHUNK))):
         digest.update(chunk)
-        left -= len(chunk)
+        remaining -= len(chunk)
     is_same = _hash(digest) == (read_to.hash or _hash(hashlib.sha256()))
-    return digest if left == 0 and is_same else None
+    return digest if remaining == 0 and is_same else None
 
 
 def _hash(digest: Any) -> str:

@@ -33,14 +33,14 @@ class Exclude:
         self._is_listed = matcher(self._globs)
 
     def apply(
-        self, there: Iterable[Moment], folder: str, *, outputs: bool = False
+        self, all_moments: Iterable[Moment], folder: str, *, outputs: bool = False
     ) -> tuple[Moment, ...]:
         """Return moments of a session in a folder that tell nothing of what is excluded.
 
         A call that names such a file itself keeps no result. With `outputs` one whose result alone names
         it keeps the rest.
         """
-        moments, here = tuple(there), Path(folder)
+        moments, here = tuple(all_moments), Path(folder)
         top = git.top_of(here) if folder.startswith("/") and here.is_dir() else None
         if not self._globs and top is None:
             return moments

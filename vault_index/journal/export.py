@@ -24,7 +24,7 @@ def markdown(session: Session) -> str:
 
 
 def title_of(session: Session) -> str:
-    """Return what a session is about: the request of its summary, else its first prompt."""
+    """Return the subject of a session: the request of its summary, else its first prompt."""
     last = session.records[-1:] if session.records else ()
     titles = (each.fields.get("request", "").partition("\n")[0] or each.title for each in last)
     return next(filter(None, titles), session.id)

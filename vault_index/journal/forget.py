@@ -104,12 +104,12 @@ def forget(
                 and _is_named(each, session)
                 and (not before or each.ended < before)
             ]
-        done = _take_out(journal, chosen, matching, for_good=True)
+        forgotten = _take_out(journal, chosen, matching, for_good=True)
         drafts = journal.home / projects.PROPOSALS / project  # which the name leads to
         if project and not (session or before or matching or drafts.is_dir()):
             with state.writing(journal.home) as db:
                 db.execute("DELETE FROM project WHERE name = ?", [project])
-    return done
+    return forgotten
 
 
 def finish(journal: Journal) -> Forgotten | None:
@@ -141,8 +141,8 @@ def expire(journal: Journal) -> Forgotten:
     wrong; an old transcript that somebody imports is kept as long as a new one. Raises VaultError,
     WriteError.
     """
-    for place, _, _ in os.walk(journal.config.home):
-        files.remove_left_overs(Path(place))
+    for folder, _, _ in os.walk(journal.config.home):
+        files.remove_left_overs(Path(folder))
     days = journal.config[JournalTable].retention_days
     with state.reading(journal.home) as db:
         latest = "SELECT max(written) FROM session"
@@ -168,18 +168,18 @@ def _take_out(
     journal: Journal, chosen: list[Session], matching: str, *, for_good: bool
 ) -> Forgotten:
     """Write down which sessions or records go, then remove them and all that was made of them."""
-    ids, gone, records, transcripts = list[str](), list[Moment](), 0, list[str]()
+    ids, dropped, records, transcripts = list[str](), list[Moment](), 0, list[str]()
     with state.reading(journal.home) as db:
         for session in (archive.with_records(db, each) for each in chosen):
-            went, left = _split(session, archive.moments(db, session.short), matching)
+            went, remaining = _split(session, archive.moments(db, session.short), matching)
             if went or not matching:
                 ids.append(session.id)
                 transcripts += [session.transcript] if for_good and not matching else []
-                gone += went
-                records += len(session.records) - len(observe.seen(session, left).records)
+                dropped += went
+                records += len(session.records) - len(observe.seen(session, remaining).records)
     if not ids and not matching:
         return Forgotten()
-    texts = (matching,) if matching else tuple(_pieces(gone))
+    texts = (matching,) if matching else tuple(_pieces(dropped))
     wanted = _ForgetRequest(
         tuple(sorted({*ids})), matching, texts, not for_good, tuple(transcripts)
     )
@@ -187,16 +187,16 @@ def _take_out(
     return replace(_finish(journal, wanted), records=records)
 
 
-def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Moment], list[Moment]]:
+def _split(session: Session, moments: list[Moment], text: str) -> tuple[list[Moment], list[Moment]]:
     """Return the moments of records that have a text (a prompt with its whole turn), and the others."""
-    named = [each for each in there if _has(each, text)]
+    named = [each for each in moments if _has(each, text)]
     numbers = {each.number for each in named if each.kind == PERSON}
     uuids = {each.uuid for each in named if each.uuid}
     for record in session.records:
         made_of = set(record.uuids) if record.kind == OBSERVATION else set()
         uuids |= made_of if uuids & made_of else set()
     sides: tuple[list[Moment], list[Moment]] = ([], [])
-    for each in there:
+    for each in moments:
         is_of_record = each.uuid in uuids and each.kind != PERSON
         goes = not text or each.number in numbers or is_of_record or _has(each, text)
         sides[not goes].append(each)
@@ -204,22 +204,22 @@ def _split(session: Session, there: list[Moment], text: str) -> tuple[list[Momen
 
 
 def _finish(journal: Journal, wanted: _ForgetRequest) -> Forgotten:
-    """Remove what is wanted, in an order in which a kill at any moment loses nothing of the note."""
+    """Remove the wanted sessions or records, in an order in which a kill loses nothing of the note."""
     removed = _delete(journal, wanted)
     beside = 0 if wanted.expired else _remove_beside(journal, wanted)
     backlog.forget(journal, wanted.transcripts)
     state.shrink(journal.home)
     index.remove(journal, wanted.sessions)
     (journal.folder / PENDING).unlink(missing_ok=True)
-    needles, every = _forms(wanted.texts), [*_all_files(journal)]
+    needles, all_files = _forms(wanted.texts), [*_all_files(journal)]
     if not wanted.matching:  # a text that another session has, too, is that session's
         needles -= _kept(journal, needles)
         needles |= {os.fsencode(each).lower() for each in wanted.transcripts}
-    size = sum((files.stamp(file) or (0,))[0] for file in every)
-    found, home = _with_any(every, needles), journal.config.home
+    size = sum((files.stamp(file) or (0,))[0] for file in all_files)
+    found, home = _with_any(all_files, needles), journal.config.home
     lessons = tuple(file for file in found if home not in Path(file).parents)
-    left = tuple(file for file in found if file not in lessons)
-    return Forgotten(removed, 0, beside, len(every), size, left, lessons)
+    remaining = tuple(file for file in found if file not in lessons)
+    return Forgotten(removed, 0, beside, len(all_files), size, remaining, lessons)
 
 
 def _delete(journal: Journal, wanted: _ForgetRequest) -> int:
@@ -229,19 +229,21 @@ def _delete(journal: Journal, wanted: _ForgetRequest) -> int:
         where = f"WHERE id IN ({state.slots(wanted.sessions)})"
         for each in archive.sessions(db, where, wanted.sessions):
             session = archive.with_records(db, each)
-            gone, left = _split(session, archive.moments(db, session.short), wanted.matching)
-            if wanted.matching and not gone:
+            dropped, remaining = _split(
+                session, archive.moments(db, session.short), wanted.matching
+            )
+            if wanted.matching and not dropped:
                 continue
             if not wanted.expired:
-                archive.bury(db, [session.id, *(each.uuid for each in gone if each.uuid)])
+                archive.bury(db, [session.id, *(each.uuid for each in dropped if each.uuid)])
             key = importing.key_of(Path(session.transcript))
             db.execute("DELETE FROM transcript WHERE hash = ?", [key])
-            now = observe.seen(session, left)
+            now = observe.seen(session, remaining)
             if not now.records:
                 db.execute("DELETE FROM session WHERE short = ?", [session.short])
                 removed += 1
                 continue
-            places = ((session.short, each.place) for each in gone)
+            places = ((session.short, each.place) for each in dropped)
             db.executemany("DELETE FROM moment WHERE session = ? AND place = ?", places)
             archive.write(db, replace(now, written=time.time_ns()))
     return removed
@@ -258,7 +260,7 @@ def _kept(journal: Journal, needles: set[bytes]) -> set[bytes]:
 
 
 def _remove_beside(journal: Journal, wanted: _ForgetRequest) -> int:
-    """Remove proposals and conversations that were made of what goes; return how many."""
+    """Remove proposals and conversations that were made of what goes; return their number."""
     needles = _forms(wanted.texts)
     if not wanted.matching:
         needles |= {private_id(session).encode() for session in wanted.sessions}
@@ -275,8 +277,8 @@ def _remove_beside(journal: Journal, wanted: _ForgetRequest) -> int:
                 if _has_any(text.encode(), needles):
                     removed += 1
                     db.execute(f"DELETE FROM {table} WHERE rowid = ?", [id])
-        for id, said in db.execute("SELECT id, said FROM injection WHERE said <> ''").fetchall():
-            if _has_any(said.encode(), needles):
+        for id, text in db.execute("SELECT id, said FROM injection WHERE said <> ''").fetchall():
+            if _has_any(text.encode(), needles):
                 db.execute("UPDATE injection SET said = '' WHERE id = ?", [id])
     return removed
 
@@ -286,25 +288,26 @@ def _has(moment: Moment, text: str) -> bool:
     return any(text.casefold() in one.casefold() for one in each)
 
 
-def _pieces(gone: list[Moment]) -> list[str]:
-    """Return what to look for: the beginning of each line that is long enough."""
-    texts = (text for each in gone for text in (each.text, each.about))
+def _pieces(moments: list[Moment]) -> list[str]:
+    """Return the texts to look for: the beginning of each line that is long enough."""
+    texts = (text for each in moments for text in (each.text, each.about))
     lines = (line.strip()[:_PIECE] for text in texts for line in text.split("\n")[:3])
     return [*dict.fromkeys(line for line in lines if len(line) >= _LEAST)][:_MAX_PIECES]
 
 
-def _with_any(every: list[Path], needles: set[bytes]) -> list[str]:
+def _with_any(paths: list[Path], needles: set[bytes]) -> list[str]:
     """Return the files that have one of the needles.
 
     By another process: SQLite's locks of this one would end with a file of the database that it closes.
     """
     found = list[str]()
-    for at in range(0, len(every) if needles else 0, _AT_ONCE):
-        words = ["grep", "-aFil", "--null", "-f", "-", "--", *map(str, every[at : at + _AT_ONCE])]
-        done = subprocess.run(
+    for start in range(0, len(paths) if needles else 0, _AT_ONCE):
+        batch = map(str, paths[start : start + _AT_ONCE])
+        words = ["grep", "-aFil", "--null", "-f", "-", "--", *batch]
+        result = subprocess.run(
             words, input=b"\n".join(needles), env={**os.environ, "LC_ALL": "C"}, capture_output=True
         )
-        found += filter(None, os.fsdecode(done.stdout).split("\0"))
+        found += filter(None, os.fsdecode(result.stdout).split("\0"))
     return found
 
 
@@ -322,8 +325,8 @@ def _all_files(journal: Journal) -> Iterator[Path]:
 
 def _files_below(top: Path, names: Iterable[str]) -> Iterator[Path]:
     for name in names:
-        place = top / name
-        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+        path = top / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file() and not file.is_symlink():
                 yield file
 

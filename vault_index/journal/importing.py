@@ -60,13 +60,15 @@ def import_all(
     others go on. Raises WriteError where nothing can be written at all.
     """
     began = time.monotonic()
-    done = Imported()
+    result = Imported()
     limit = time.time() - DAYS * 86400 if since is None else since
     if not dry_run:
         with state.writing(journal.home):
             pass
     due = [
-        file for file in _due(journal, limit, done) if not project or _is_of(journal, file, project)
+        file
+        for file in _due(journal, limit, result)
+        if not project or _is_of(journal, file, project)
     ]
     total, size = sum(file.size for file in due), 0
     exclude = Exclude(journal.config[JournalTable].exclude)
@@ -74,9 +76,9 @@ def import_all(
         try:
             captured = _capture(journal, file, exclude, project, dry_run)
         except VaultError as error:
-            done.problems.append(f"{file.path}: {error.message}")
+            result.problems.append(f"{file.path}: {error.message}")
         else:
-            _count(done, file, captured)
+            _count(result, file, captured)
             if not dry_run and captured.why != capture.OTHER_PROJECT:
                 with state.writing(journal.home) as db:
                     row = (key_of(file.path), file.size, file.mtime)
@@ -84,8 +86,8 @@ def import_all(
         size += file.size
         if progress:
             progress(size, total)
-    done.seconds = time.monotonic() - began
-    return done
+    result.seconds = time.monotonic() - began
+    return result
 
 
 def project_names(journal: Journal) -> set[str]:
@@ -94,14 +96,14 @@ def project_names(journal: Journal) -> set[str]:
     return {projects.name_for(journal, folder) for folder in folders if folder}
 
 
-def _due(journal: Journal, limit: float, done: Imported) -> Iterator[Transcript]:
+def _due(journal: Journal, limit: float, result: Imported) -> Iterator[Transcript]:
     with state.reading(journal.home) as db:
-        known = set(db.execute("SELECT hash, size, mtime FROM transcript"))
+        imported = set(db.execute("SELECT hash, size, mtime FROM transcript"))
     for file in reading.transcripts():
         if file.mtime < limit * 1e9:
-            done.older += 1
-        elif (key_of(file.path), file.size, file.mtime) in known:
-            done.unchanged += 1
+            result.older += 1
+        elif (key_of(file.path), file.size, file.mtime) in imported:
+            result.unchanged += 1
         else:
             yield file
 
@@ -124,17 +126,17 @@ def _capture(
     return capture.store(journal, read, exclude, dry_run=dry_run)
 
 
-def _count(done: Imported, file: Transcript, captured: Captured) -> None:
-    done.transcripts += 1
-    done.bytes += file.size
+def _count(result: Imported, file: Transcript, captured: Captured) -> None:
+    result.transcripts += 1
+    result.bytes += file.size
     if (session := captured.session) is None:
-        done.nothing[captured.why] = done.nothing.get(captured.why, 0) + 1
+        result.nothing[captured.why] = result.nothing.get(captured.why, 0) + 1
         return
-    done.sessions += 1
-    done.prompts += session.prompts
-    done.records += len(session.records)
-    done.new += captured.new
-    done.projects[session.project] = done.projects.get(session.project, 0) + 1
+    result.sessions += 1
+    result.prompts += session.prompts
+    result.records += len(session.records)
+    result.new += captured.new
+    result.projects[session.project] = result.projects.get(session.project, 0) + 1
 
 
 def key_of(path: Path) -> str:

@@ -64,9 +64,9 @@ def of_session(session: Session) -> list[tuple[JournalRow, str]]:
     """Make a session's rows, without vectors, each with the text that is embedded."""
     prompts = {record.number: record for record in session.records if record.kind == PROMPT}
     rows: list[tuple[JournalRow, str]] = []
-    at = session.began
-    for place, record in enumerate(session.records):
-        at = record.at or at
+    when = session.began
+    for ordinal, record in enumerate(session.records):
+        when = record.at or when
         paths = list(dict.fromkeys((*record.files_modified, *record.files_read)))[:MAX_FILES]
         shared = JournalRow(
             path=session.short,
@@ -76,8 +76,8 @@ def of_session(session: Session) -> list[tuple[JournalRow, str]]:
             session=session.id,
             project=session.project,
             branch=record.branch or session.branch,
-            at=parse_time(at),
-            place=place,
+            at=parse_time(when),
+            place=ordinal,
             number=record.number,
             title=record.title,
             type=record.type,
@@ -111,12 +111,12 @@ def _texts(record: Record, prompt: Record | None) -> Iterator[tuple[str, str, st
             both = f"{record.context[-CONTEXT_TAIL:]}\n\n{record.text[:PROMPT_HEAD]}"
             yield "context", pieces[0], "", both
     elif record.kind == OBSERVATION:
-        asked = prompt.text if prompt else record.title
+        question = prompt.text if prompt else record.title
         for piece in cut(record.text[:LONGEST]) or [record.title]:
-            both = f"{asked[:PROMPT_HEAD]}\n\n{piece}"
+            both = f"{question[:PROMPT_HEAD]}\n\n{piece}"
             yield "narrative", piece, both, both
         for fact in record.facts:
-            both = f"{asked[:FACT_HEAD]}\n{fact}"
+            both = f"{question[:FACT_HEAD]}\n{fact}"
             yield "fact", fact, both, both
     else:
         texts = {name: record.fields[name] for name in FIELDS if record.fields.get(name)}
@@ -143,15 +143,15 @@ def _parts(text: str, size: int) -> Iterator[str]:
             yield paragraph
             continue
         for line in paragraph.splitlines(keepends=True):
-            for at in range(0, len(line), size):
-                yield line[at : at + size]
+            for begin in range(0, len(line), size):
+                yield line[begin : begin + size]
 
 
 def _turn(record: Record) -> int:
     """Return an id that a prompt and the observations of its turn share, and no other record: 60 bits."""
     is_of_turn = record.kind != SUMMARY and record.number
-    session, _, place = record.id.rpartition("-")
-    return int(hash_of(session, str(record.number) if is_of_turn else place)[:15], 16)
+    session, _, suffix = record.id.rpartition("-")
+    return int(hash_of(session, str(record.number) if is_of_turn else suffix)[:15], 16)
 
 
 def comparable(path: str) -> str:
@@ -180,7 +180,7 @@ class JournalStats(Stats):
 
 @dataclass(frozen=True, slots=True)
 class SessionDiff:
-    """How the sessions differ from a manifest."""
+    """The difference between the sessions and a manifest."""
 
     written: Mapping[str, int]  # those that are other or new: by name, when they were written
     removed: Sequence[str]
@@ -198,7 +198,7 @@ def sync(
     completes: bool = True,
     progress: Progress = lambda _done, _all: None,
 ) -> JournalStats:
-    """Bring the index up to date with the sessions, and return what was done.
+    """Bring the index up to date with the sessions, and return its statistics.
 
     `rebuild` builds a new index beside the old one, embeds all of it, and swaps. Without `wait`, if
     another process is writing, nothing is done. Many new texts are found by words first, and get their
@@ -213,12 +213,12 @@ def sync(
     stats = source.sync_or_by_words(rebuild=rebuild, wait=wait)
     if not completes or stats.busy or not stats.lacking:
         return stats
-    done = complete(journal)
+    completed = complete(journal)
     return replace(
         stats,
-        embedded=stats.embedded + done.made,
-        lacking=stats.lacking if done.busy else done.lacking,
-        no_vectors=done.why or stats.no_vectors,
+        embedded=stats.embedded + completed.made,
+        lacking=stats.lacking if completed.busy else completed.lacking,
+        no_vectors=completed.why or stats.no_vectors,
     )
 
 
@@ -262,11 +262,11 @@ def remove(journal: Journal, sessions: Collection[str]) -> None:
             try:
                 known = load_manifest(journal, index)
                 table = Table(index, known.dimension, JOURNAL)
-                gone = table.rows(["content_hash"], filters.any_of("session", sessions))
+                removed = table.rows(["content_hash"], filters.any_of("session", sessions))
                 table_of = known.embedder != manifest.NO_EMBEDDER
                 away = Away(known.embedder, known.dimension, _NOT_ASKED) if table_of else None
                 source = source.with_embedder(away)  # all vectors that stay are in the table
-                source.cache().remove({row["content_hash"] for row in gone})
+                source.cache().remove({row["content_hash"] for row in removed})
                 source.vectors_in = table if table_of else None
             except IndexStateError:
                 pass
@@ -325,7 +325,7 @@ class Sessions(Source[SessionDiff, JournalStats]):
 
     @property
     def _at_most(self) -> int:
-        """Return how many vectors are made while rows are written: none by a server in a hurry."""
+        """Return the most vectors to make while rows are written: none by a server in a hurry."""
         return MANY if self.waits or self.journal.config.is_built_in else 0
 
     def cache(self, *, trusted: bool = True, at_most: int | None = None) -> VectorCache:
@@ -361,17 +361,17 @@ class Sessions(Source[SessionDiff, JournalStats]):
         return load_manifest(self.journal, index)
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> SessionDiff:
-        """Return how the sessions differ from a manifest, by when they were written."""
+        """Compare the sessions with a manifest, by the times at which they were written."""
         del rebuild
         with state.reading(self.journal.home) as db:
-            there: dict[str, int] = dict(db.execute("SELECT short, written FROM session"))
+            sessions: dict[str, int] = dict(db.execute("SELECT short, written FROM session"))
         other = {
             short: written
-            for short, written in there.items()
+            for short, written in sessions.items()
             if (entry := known.files.get(short)) is None or entry.stamp != [written]
         }
-        removed = sorted(known.files.keys() - there.keys())
-        return SessionDiff(other, removed, len(there) - len(other))
+        removed = sorted(known.files.keys() - sessions.keys())
+        return SessionDiff(other, removed, len(sessions) - len(other))
 
     def with_embedder(self, embedder: Away | None) -> Sessions:
         """Return the same with another embedder; the journal of the caller keeps its own."""
@@ -400,7 +400,7 @@ class Sessions(Source[SessionDiff, JournalStats]):
         size = BATCH_ROWS if embedder else WORDS_ROWS
         writer = Writer(table, vectors, size, vectors_in=self.vectors_in)
         known, due = work.manifest.files, work.changes.written
-        done, written = Counter[str](), 0
+        counts, written = Counter[str](), 0
 
         def tell(batch: Sequence[ReadFile], differing: int) -> None:
             nonlocal written
@@ -408,17 +408,17 @@ class Sessions(Source[SessionDiff, JournalStats]):
             for file in batch:
                 entry = known.get(file.path)
                 is_new = entry is None or not entry.hash
-                done["same" if file.rows is None else "added" if is_new else "changed"] += 1
-            self.progress(done.total(), len(due))
+                counts["same" if file.rows is None else "added" if is_new else "changed"] += 1
+            self.progress(counts.total(), len(due))
 
         read = _read(self.journal, work.manifest, due)
         after = writer.write(work.manifest, read, due, work.changes.removed, tell)
         self.finish(table, after, written)
         return JournalStats(
-            added=done["added"],
-            changed=done["changed"],
+            added=counts["added"],
+            changed=counts["changed"],
             removed=len(work.changes.removed),
-            unchanged=work.changes.unchanged + done["same"],
+            unchanged=work.changes.unchanged + counts["same"],
             embedded=cache.made,
             lacking=len(manifest.waiting(after)),
             rows=written,

@@ -89,7 +89,7 @@ class OpenJournal:
 
     @property
     def unmade(self) -> str:
-        """Return why words alone are searched, where so many vectors are still to be made."""
+        """Return the reason for a search by words alone, while many vectors are still to be made."""
         return manifest.unmade(self.lacking, self.sessions, "sessions")
 
 

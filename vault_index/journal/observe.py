@@ -57,33 +57,33 @@ _PLAN = "Implement the following plan:"
 _T = TypeVar("_T")
 
 
-def seen(session: Session, there: Sequence[Moment]) -> Session:
-    """Return a session with what its moments show: its records, and how much there was of it."""
-    main = [each for each in there if not each.in_subagent]
+def seen(session: Session, all_moments: Sequence[Moment]) -> Session:
+    """Return a session with the records and counts of its moments."""
+    main = [each for each in all_moments if not each.in_subagent]
     return replace(
         session,
         prompts=sum(each.kind == PERSON and each.origin in events.TYPED for each in main),
         tool_calls=sum(each.is_call and not each.part for each in main),
         errors=sum(each.is_error for each in main),
-        records=_records(session, there),
+        records=_records(session, all_moments),
     )
 
 
-def _records(session: Session, there: Sequence[Moment]) -> tuple[Record, ...]:
-    made, said = list[Record](), ""
+def _records(session: Session, all_moments: Sequence[Moment]) -> tuple[Record, ...]:
+    records, context = list[Record](), ""
     todos, searches = dict[str, tuple[str, str]](), list[str]()
-    for number, turn in groupby(there, attrgetter("number")):
+    for number, turn in groupby(all_moments, attrgetter("number")):
         steps = [*turn]
         if steps[0].kind == PERSON:
-            made.append(_prompt(steps[0], said, session))
-        made += _observations(steps, said, number, session)
+            records.append(_prompt(steps[0], context, session))
+        records += _observations(steps, context, number, session)
         for each in steps:
             if each.kind == AGENT:
-                said = vocabulary.tail(f"{said}\n\n{each.text}", CONTEXT_CHARS)
+                context = vocabulary.tail(f"{context}\n\n{each.text}", CONTEXT_CHARS)
             elif each.kind == CALLED:
                 _remember(each, todos, searches)
-    last = summary(made, todos, searches, session.short, session.ended)
-    return (*made, last) if last else tuple(made)
+    last = summary(records, todos, searches, session.short, session.ended)
+    return (*records, last) if last else tuple(records)
 
 
 def _remember(call: Moment, todos: dict[str, tuple[str, str]], searches: list[str]) -> None:
@@ -93,19 +93,19 @@ def _remember(call: Moment, todos: dict[str, tuple[str, str]], searches: list[st
         searches[:] = [*(other for other in searches if other != text), text][-MAX_SEARCHES:]
     if kind != tools.TODO:
         return
-    given = json.loads(call.text)
-    id, status = str(given.get("taskId") or ""), str(given.get("status") or "")
-    if several := given.get("todos"):
+    values = json.loads(call.text)
+    id, status = str(values.get("taskId") or ""), str(values.get("status") or "")
+    if several := values.get("todos"):
         todos.clear()
-        todos.update((str(place), (text, now)) for place, (text, now) in enumerate(several))
-    elif subject := given.get("subject"):
-        key = f"#{given.get('created') or id or len(todos) + 1}"
+        todos.update((str(number), (text, now)) for number, (text, now) in enumerate(several))
+    elif subject := values.get("subject"):
+        key = f"#{values.get('created') or id or len(todos) + 1}"
         todos[key] = (str(subject), status or "pending")
     if status and f"#{id}" in todos:
         todos[f"#{id}"] = (todos[f"#{id}"][0], status)
 
 
-def _prompt(prompt: Moment, said: str, session: Session) -> Record:
+def _prompt(prompt: Moment, context: str, session: Session) -> Record:
     return Record(
         id=f"{session.short}-p{prompt.number}",
         kind=PROMPT,
@@ -116,25 +116,27 @@ def _prompt(prompt: Moment, said: str, session: Session) -> Record:
         uuids=(prompt.uuid,) if prompt.uuid else (),
         branch=prompt.branch,
         origin=prompt.origin,
-        context=said,
+        context=context,
     )
 
 
-def _observations(turn: list[Moment], said: str, number: int, session: Session) -> list[Record]:
+def _observations(turn: list[Moment], context: str, number: int, session: Session) -> list[Record]:
     prompt = turn[0] if turn[0].kind == PERSON else None
     steps = [each for each in turn if each.kind == AGENT or each.is_call]
-    parts = [_TurnPart(prompt, said, steps, place) for place, steps in enumerate(_parts(steps))]
+    parts = [
+        _TurnPart(prompt, context, steps, position) for position, steps in enumerate(_parts(steps))
+    ]
     telling = [part for part in parts if part.says_something]
     return [
-        _record(part, f"{session.short}-o{number}{f'.{place}' if place > 1 else ''}", turn)
-        for place, part in enumerate(telling, start=1)
+        _record(part, f"{session.short}-o{number}{f'.{count}' if count > 1 else ''}", turn)
+        for count, part in enumerate(telling, start=1)
     ]
 
 
-def utc(at: str) -> str:
+def utc(text: str) -> str:
     """Return a time as ISO 8601 in UTC, "" for another text."""
     try:
-        moment = datetime.fromisoformat(at)
+        moment = datetime.fromisoformat(text)
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return ""
@@ -154,9 +156,9 @@ class _TurnPart:
     """Steps of a turn that belong together. `place`: among the parts of its turn, from 0."""
 
     def __init__(
-        self, prompt: Moment | None, said: str, steps: Sequence[Moment], place: int
+        self, prompt: Moment | None, context: str, steps: Sequence[Moment], position: int
     ) -> None:
-        self.steps, self.place, self.said = steps, place, said
+        self.steps, self.context = steps, context
         texts = [step for step in steps if step.kind == AGENT]
         self.narrative = "\n\n".join(step.text for step in texts)
         self.statements = [step.text for step in texts if step.origin != QUESTION]
@@ -164,14 +166,14 @@ class _TurnPart:
         self.edits = [call for call in self.calls if call.is_change]
         self.commits = [subject for call in self.calls for subject in call.commits]
         self.repairs = [(self.calls[a], self.calls[b]) for a, b in moments.repairs(self.calls)]
-        self.asked = prompt
+        self.turn_prompt = prompt
         # the later parts of a turn have no prompt
-        self.prompt = prompt if not place and prompt else Moment(PERSON)
+        self.prompt = prompt if not position and prompt else Moment(PERSON)
         self.request = self.prompt.text.removeprefix(_PLAN)
 
     @property
     def is_choice(self) -> bool:
-        if self.prompt.origin not in events.TYPED or not self.said:
+        if self.prompt.origin not in events.TYPED or not self.context:
             return False
         return self.prompt.origin == events.ANSWER or vocabulary.chooses(self.prompt.text)
 
@@ -261,8 +263,8 @@ def _title(part: _TurnPart, type_: str) -> str:
         for sentence in vocabulary.sentences(text):
             if _is_statement(sentence, 24):
                 return blocks.one_line(sentence)
-    if part.asked:
-        return title_of_prompt(part.asked.text)
+    if part.turn_prompt:
+        return title_of_prompt(part.turn_prompt.text)
     about = next((call.command for call in part.calls if call.command), type_)
     return blocks.one_line(about)
 
@@ -274,8 +276,8 @@ def _facts(part: _TurnPart, modified: Sequence[str]) -> Iterator[str]:
         yield f"The user: {blocks.one_line(part.prompt.text, 280)}"
     by = f" after changes to {', '.join(modified[:3])}" if modified else ""
     for failed, _ in part.repairs:
-        said = blocks.one_line(vocabulary.error_line(failed.text), 120)
-        yield f"`{blocks.one_line(failed.command, 80)}` failed ({said}) and passed{by}"
+        message = blocks.one_line(vocabulary.error_line(failed.text), 120)
+        yield f"`{blocks.one_line(failed.command, 80)}` failed ({message}) and passed{by}"
     for sentence in _conclusions(part.statements):
         if not any(subject in sentence for subject in part.commits):
             yield sentence
@@ -302,7 +304,7 @@ def _is_statement(sentence: str, least: int) -> bool:
 
 def _uuids(part: _TurnPart) -> tuple[str, ...]:
     """Return the records of the transcript: the prompt, texts, calls, and results that are errors."""
-    uuids = [part.asked.uuid] if part.asked else []
+    uuids = [part.turn_prompt.uuid] if part.turn_prompt else []
     uuids += [uuid for step in part.steps for uuid in (step.uuid, step.result)]
     return tuple(_unique(filter(None, uuids)))
 
@@ -394,8 +396,8 @@ def _investigated(observations: Sequence[Record], searches: Sequence[str]) -> li
         lines.append(f"Files: {', '.join(names[:SUMMARY_FILES])}{more}")
     if searches:
         lines.append(f"Searches: {', '.join(f'`{text}`' for text in searches)}")
-    asked = [record.title for record in observations if record.type == "discovery"]
-    return lines + asked[: MAX_LINES - len(lines)]
+    discoveries = [record.title for record in observations if record.type == "discovery"]
+    return lines + discoveries[: MAX_LINES - len(lines)]
 
 
 def _learned(observations: Sequence[Record]) -> list[str]:

@@ -66,18 +66,18 @@ def _projects(db: sqlite3.Connection) -> list[Project]:
 
 def project_of(home: Path, folder: str) -> str:
     """Return the name of a folder's project, which is made if it is missing. Raises WriteError."""
-    place = _place_of(folder)
+    top = _top_of(folder)
     for project in projects(home):
-        if place in project.folders and (project.root or not _root_if_read(place)):
+        if top in project.folders and (project.root or not _root_if_read(top)):
             return project.name
     with state.writing(home) as db:
-        return _joined(db, place)
+        return _joined(db, top)
 
 
 def find_project(home: Path, folder: str) -> str:
     """Return the name of a folder's project; "" if nothing of it was kept yet. Writes nothing."""
-    there, place = projects(home), _place_of(folder)
-    project = _seen_at(there, place) or _moved_to(there, place, _root_if_read(place))
+    existing, top = projects(home), _top_of(folder)
+    project = _seen_at(existing, top) or _moved_to(existing, top, _root_if_read(top))
     return project.name if project else ""
 
 
@@ -100,7 +100,7 @@ def choose(journal: Journal, name: str, folder: str = "", others: Iterable[str] 
 
 def name_for(journal: Journal, folder: str) -> str:
     """Return the name that a folder's project has, or would have as the first of its name."""
-    return find_project(journal.home, folder) or _free_name(_place_of(folder), {EVERYWHERE})
+    return find_project(journal.home, folder) or _free_name(_top_of(folder), {EVERYWHERE})
 
 
 def recorded(journal: Journal, folder: str) -> bool:
@@ -131,12 +131,12 @@ def _readable(journal: Journal) -> Iterator[None]:
 
 def record(journal: Journal, folder: str) -> bool:
     """Record the sessions of a folder, or of `*`, from now on; False if they are. Raises WriteError."""
-    place = ALL if folder == ALL else _place_of(folder)
+    top = ALL if folder == ALL else _top_of(folder)
     with held(journal.folder):
         before = recorded_folders(journal)
-        lines = [line for line in before if line not in (place, _NOT + place)] + [place]
+        lines = [line for line in before if line not in (top, _NOT + top)] + [top]
         _write_recorded(journal, lines)
-    return place not in before
+    return top not in before
 
 
 def stop_recording(journal: Journal, folder: str, but: Iterable[str] = ()) -> bool:
@@ -144,17 +144,17 @@ def stop_recording(journal: Journal, folder: str, but: Iterable[str] = ()) -> bo
 
     Raises WriteError.
     """
-    place = ALL if folder == ALL else _place_of(folder)
+    top = ALL if folder == ALL else _top_of(folder)
     if not recorded_folders(journal):
         return False
     with held(journal.folder):
         lines = recorded_folders(journal)
-        others = [line for line in lines if line in but] if place == ALL else lines
-        before = others != lines if place == ALL else recorded(journal, place)
-        lines = [line for line in others if line != place]
+        others = [line for line in lines if line in but] if top == ALL else lines
+        before = others != lines if top == ALL else recorded(journal, top)
+        lines = [line for line in others if line != top]
         _write_recorded(journal, lines)
-        if place != ALL and recorded(journal, place):  # through `*` or a folder above
-            _write_recorded(journal, [*lines, _NOT + place])
+        if top != ALL and recorded(journal, top):  # through `*` or a folder above
+            _write_recorded(journal, [*lines, _NOT + top])
     return before
 
 
@@ -166,39 +166,39 @@ def _write_recorded(journal: Journal, lines: Iterable[str]) -> None:
     files.replace_file(journal.folder / RECORDED, text.encode("utf-8", "surrogateescape"))
 
 
-def _joined(db: sqlite3.Connection, place: str) -> str:
+def _joined(db: sqlite3.Connection, folder: str) -> str:
     """Return the project of a folder, with the folder noted in it.
 
     Raises GitError for a folder that is not known yet, and of whose repository git says nothing.
     """
-    there = _projects(db)
-    project = _seen_at(there, place) or _moved_to(there, place, _root(place))
+    existing = _projects(db)
+    project = _seen_at(existing, folder) or _moved_to(existing, folder, _root(folder))
     if project is None:
-        names = {each.name.casefold() for each in there}
-        project = Project(_free_name(place, names | {EVERYWHERE}), root=_root(place))
-    is_new = not project.folders or (place not in project.folders and os.path.isdir(place))  # noqa: PTH112  # Path's raises for odd names
-    root = project.root or _root_if_read(place)
+        names = {each.name.casefold() for each in existing}
+        project = Project(_free_name(folder, names | {EVERYWHERE}), root=_root(folder))
+    is_new = not project.folders or (folder not in project.folders and os.path.isdir(folder))  # noqa: PTH112  # Path's raises for odd names
+    root = project.root or _root_if_read(folder)
     if is_new or root != project.root:
-        folders = json.dumps([*dict.fromkeys([*project.folders, place])])
+        folders = json.dumps([*dict.fromkeys([*project.folders, folder])])
         values = [project.name, root, folders]
         db.execute("INSERT OR REPLACE INTO project (name, root, folders) VALUES (?, ?, ?)", values)
     return project.name
 
 
-def _seen_at(there: Sequence[Project], place: str) -> Project | None:
+def _seen_at(existing: Sequence[Project], folder: str) -> Project | None:
     """Return the project that was seen in a folder or above it."""
-    by_folder = {folder: project for project in there for folder in project.folders}
-    is_there = os.path.isdir(place)  # noqa: PTH112  # Path's raises for odd names
-    for each in (place,) if is_there else (place, *map(str, Path(place).parents)):
+    by_folder = {each: project for project in existing for each in project.folders}
+    is_there = os.path.isdir(folder)  # noqa: PTH112  # Path's raises for odd names
+    for each in (folder,) if is_there else (folder, *map(str, Path(folder).parents)):
         if each in by_folder:
             return by_folder[each]
     return None
 
 
-def _moved_to(there: Sequence[Project], place: str, root: str) -> Project | None:
+def _moved_to(existing: Sequence[Project], folder: str, root: str) -> Project | None:
     """Return the project whose repository, which begins with the commit `root`, came to a folder."""
-    for project in there:
-        if root and project.root == root and all(_is_same(old, place) for old in project.folders):
+    for project in existing:
+        if root and project.root == root and all(_is_same(old, folder) for old in project.folders):
             return project
     return None
 
@@ -213,15 +213,15 @@ def _is_same(old: str, new: str) -> bool:
     return address != "" and address == git.setting(Path(new), git.ORIGIN)
 
 
-def _place_of(folder: str) -> str:
+def _top_of(folder: str) -> str:
     """Return the folder that names the project around one, even if that is gone: the main work tree."""
     if not folder.startswith("/"):  # a path of another system
         return folder
     cleaned = os.path.realpath(folder)
-    there = Path(cleaned)
-    while not there.is_dir() and there != there.parent:
-        there = there.parent
-    top = git.top_of(there) if there != there.parent else None
+    nearest = Path(cleaned)
+    while not nearest.is_dir() and nearest != nearest.parent:
+        nearest = nearest.parent
+    top = git.top_of(nearest) if nearest != nearest.parent else None
     if top is None:
         return _repository_in(cleaned)
     common = git.common_folder(top)
@@ -237,24 +237,24 @@ def _repository_in(path: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _root(place: str) -> str:
+def _root(folder: str) -> str:
     """Return the first commit of the repository whose main work tree is a folder; "" without one."""
-    has_git = place.startswith("/") and (Path(place) / ".git").exists()
-    return git.root_commit(Path(place)) if has_git else ""
+    has_git = folder.startswith("/") and (Path(folder) / ".git").exists()
+    return git.root_commit(Path(folder)) if has_git else ""
 
 
-def _root_if_read(place: str) -> str:
-    """Return what `_root` does, "" also where git does not answer: it may do so later."""
+def _root_if_read(folder: str) -> str:
+    """Return the same as `_root`, "" also where git does not answer: it may do so later."""
     with suppress(GitError):
-        return _root(place)
+        return _root(folder)
     return ""
 
 
-def _free_name(place: str, taken: Iterable[str]) -> str:
-    last = PureWindowsPath(place).name if "\\" in place else Path(place).name
+def _free_name(folder: str, names: Iterable[str]) -> str:
+    last = PureWindowsPath(folder).name if "\\" in folder else Path(folder).name
     name = UNSAFE.sub("-", last.removesuffix(".git")).strip("-.")[:_MAX_NAME] or "project"
     free, number = name, 1
-    while free.casefold() in taken:
+    while free.casefold() in names:
         number += 1
         free = f"{name}-{number}"
     return free

@@ -101,8 +101,8 @@ def _summary(session: Session, record: Record) -> str:
     return "\n".join(lines)
 
 
-def _index(sessions: list[Session], said: str) -> Iterator[str]:
-    """Yield a line for each record, the latest first, that says more than the others and `said`."""
+def _index(sessions: list[Session], summary: str) -> Iterator[str]:
+    """Yield a line for each record, the latest first, that says more than the others and `summary`."""
     records = [
         (record.at or session.began, record, session.id)
         for session in sessions
@@ -115,11 +115,11 @@ def _index(sessions: list[Session], said: str) -> Iterator[str]:
         if record.kind == PROMPT and len(record.text) <= MAX_PROMPT_CHARS
     }
     seen: set[str] = set()
-    for at, record, session in sorted(records, key=lambda each: each[0], reverse=True):
+    for when, record, session in sorted(records, key=lambda each: each[0], reverse=True):
         text = prompts.get((session, record.title), record.title)
         line = quote.defused_line(text)[:LINE_CHARS]
-        if line in seen or (len(line) >= MIN_SAID and line in said):
+        if line in seen or (len(line) >= MIN_SAID and line in summary):
             continue
         seen.add(line)
         kind = record.type or record.kind
-        yield f"- {record.id} {times.local(at)[:16]} [{kind}] {line}".rstrip()
+        yield f"- {record.id} {times.local(when)[:16]} [{kind}] {line}".rstrip()

@@ -70,7 +70,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ReadTo:
-    """How far a transcript was read for good: `bytes` from its beginning, and their `hash`.
+    """The part of a transcript that was read for good: `bytes` from its beginning, and their `hash`.
 
     Moments before `place` were made of them and stay; what follows is read again when the transcript
     grows, since its last turn may have gone on.
@@ -170,8 +170,8 @@ class JournalHit(KeptRecord):
         cls, row: Mapping[str, Any], cosine: float = 0.0, full_text: float = 0.0
     ) -> JournalHit:
         """Return the hit of a row of the journal's table."""
-        at = row["at"].astimezone(UTC).isoformat() if row["at"] else ""
-        same: dict[str, Any] = {**row, "id": row["record"], "at": at}
+        when = row["at"].astimezone(UTC).isoformat() if row["at"] else ""
+        same: dict[str, Any] = {**row, "id": row["record"], "at": when}
         same = {name: same[name] for name in _AS_IN_ROW}
         same |= {name: tuple(row[name] or ()) for name in _LISTS}
         score = cosine + full_text

@@ -17,7 +17,7 @@ from vault_index.transcripts import reading
 
 
 def catch_up(journal: Journal, say: Callable[[str], None], *, lock: int | None = None) -> int:
-    """Capture what waits, and bring the index up to date; return how many transcripts were captured.
+    """Capture what waits, and bring the index up to date; return the number of captured transcripts.
 
     `lock` is the one that this process was started with. Nothing happens while another process
     holds it. Vectors that take long are left to who calls. An unreadable transcript is said and no longer
