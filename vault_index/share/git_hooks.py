@@ -100,9 +100,9 @@ def set_up(root: Path) -> HooksResult:
     foreign = HOOKS.keys() - {*missing, *ours}
     active = git.active_hooks(root) if not configured else []
     if foreign or active:
-        place = folder if foreign else Path(active[0]).parent
+        hooks_folder = folder if foreign else Path(active[0]).parent
         switch = f"; to switch them on: {_switch(root)}" if foreign else ""
-        return HooksResult(driver=driver, chain=_chain(place, top) + switch)
+        return HooksResult(driver=driver, chain=_chain(hooks_folder, top) + switch)
     with files.writing(folder):
         folder.mkdir(exist_ok=True)
         for name, text in HOOKS.items():

@@ -83,9 +83,9 @@ def deleted(vault: Vault, name: str) -> tuple[str, str, str] | None:
     """
     path, mark, section = name.strip().partition("#")
     wanted = "/" + path.removesuffix(".md").strip("/").removeprefix(f"{index_files.FOLDER}/")
-    gone = ((commit, shown(below)) for commit, below in git.deleted(vault.lessons_dir))
+    removed = ((commit, shown(below)) for commit, below in git.deleted(vault.lessons_dir))
     present = (("", shown(file.path)) for file in vault.files()[0])
-    for commit, file in (*(present if mark else ()), *gone):
+    for commit, file in (*(present if mark else ()), *removed):
         id = parse.id_of(file.partition("/")[2])
         is_named = file.endswith(".md") and f"/{id}".endswith(wanted)
         if is_named and not (commit and os.path.lexists(vault.root / file)):
@@ -143,12 +143,12 @@ def at(vault: Vault, revision: str, name: str = "") -> Iterator[tuple[Vault, str
         yield Vault(Path(folder), config), commit
 
 
-def _with_name(every: Iterable[tuple[str, bytes]], name: str) -> Iterator[tuple[str, bytes]]:
+def _with_name(tree_files: Iterable[tuple[str, bytes]], name: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files that may have a lesson of a name: all of them if none has it."""
     wanted = name.partition("#")[0].removeprefix(f"{index_files.FOLDER}/").casefold()
     others = []
     has_name = not wanted
-    for path, data in every:
+    for path, data in tree_files:
         is_lesson = path.endswith(".md")
         is_named = wanted in path.casefold() or wanted in data.decode("utf-8", "replace").casefold()
         has_name |= is_lesson and is_named

@@ -46,8 +46,8 @@ def state(vault: Vault) -> OtherVaults:
 
 def unsearched(vault: Vault) -> list[Path]:
     """Return the vaults around one, nearest first, that `vaults.above` does not name."""
-    known = {each.root for each in above.of(vault)}
-    return [root for root in around(vault.root) if root not in known]
+    searched = {each.root for each in above.of(vault)}
+    return [root for root in around(vault.root) if root not in searched]
 
 
 def around(root: Path) -> list[Path]:
@@ -93,16 +93,16 @@ def in_no_vault(root: Path) -> list[Path]:
 
 
 def _tracked(top: Path) -> Iterator[Path]:
-    own = [f":(exclude){FOLDER}"] if _is_taken(top / FOLDER) else []
-    words = ("--no-literal-pathspecs", "ls-files", "-z", "--", _BELOW, *own)
+    excluded = [f":(exclude){FOLDER}"] if _is_taken(top / FOLDER) else []
+    words = ("--no-literal-pathspecs", "ls-files", "-z", "--", _BELOW, *excluded)
     listed = ""
     with suppress(GitError):
         listed = git.ask(git.top_of(top), *words)
     paths = (path for path in listed.split("\0") if _may_be_lesson(path))
     for folder in dict.fromkeys(_outermost(path) for path in paths):
-        place = top / folder
-        if os.path.isdir(place) and not place.is_symlink() and not _is_taken(place):  # noqa: PTH112  # `Path.is_dir` raises where the folder above cannot be searched
-            yield place
+        package = top / folder
+        if os.path.isdir(package) and not package.is_symlink() and not _is_taken(package):  # noqa: PTH112  # `Path.is_dir` raises where the folder above cannot be searched
+            yield package
 
 
 def _outermost(path: str) -> str:

@@ -67,18 +67,18 @@ def sync(vault: Vault) -> SyncResult:
     """
     top = git.top(vault.root)
     branch = _branch(top)
-    remote, there = _followed(top, branch)
-    upstream = f"refs/remotes/{remote}/{there}"
+    remote, target = _followed(top, branch)
+    upstream = f"refs/remotes/{remote}/{target}"
     state = git.worktree(vault.lessons_dir)
     uncommitted = state.uncommitted if state else 0
-    done = SyncResult(branch, f"{remote}/{there}", uncommitted=uncommitted)
+    result = SyncResult(branch, f"{remote}/{target}", uncommitted=uncommitted)
     for number in range(TRIES):
         time.sleep(number * random.uniform(0, RETRY_SECONDS))
         try:
-            _fetch(top, remote, there, upstream)
-            _take_in(top, branch, remote, there, done)
-            done.pushed = push(vault, top, branch, remote, there)
-            return done
+            _fetch(top, remote, target, upstream)
+            _take_in(top, branch, remote, target, result)
+            result.pushed = push(vault, top, branch, remote, target)
+            return result
         except GitError as error:
             is_race = any(race in error.message for race in _RACES)
             if git.is_full(error.message) or not is_race:
@@ -86,9 +86,9 @@ def sync(vault: Vault) -> SyncResult:
     raise VaultError(f"{branch} changed each time, here or in {remote}", "lessons sync")
 
 
-def _fetch(top: Path, remote: str, there: str, upstream: str) -> None:
+def _fetch(top: Path, remote: str, target: str, upstream: str) -> None:
     try:
-        git.command(top, "fetch", "--quiet", remote, f"+refs/heads/{there}:{upstream}")
+        git.command(top, "fetch", "--quiet", remote, f"+refs/heads/{target}:{upstream}")
     except GitError as error:
         if "couldn't find remote ref" not in error.message:
             raise
@@ -114,19 +114,19 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
     """Return the remote and the branch there that a branch follows, or would if it were pushed."""
     remotes = git.command(top, "remote").split()
     remote = git.setting(top, f"branch.{branch}.remote")
-    there = git.setting(top, f"branch.{branch}.merge").removeprefix("refs/heads/")
+    target = git.setting(top, f"branch.{branch}.merge").removeprefix("refs/heads/")
     if remote not in remotes:  # none, or "." for a branch of this repository
         remote = "origin" if "origin" in remotes else remotes[0] if len(remotes) == 1 else ""
-        there = branch
+        target = branch
     if not remote:
         hint = "git remote add origin URL, then lessons sync"
         raise VaultError("there is no remote to share the vault with", hint)
-    there = there or branch
-    if there != branch and git.setting(top, "push.default") not in ("upstream", "tracking"):
+    target = target or branch
+    if target != branch and git.setting(top, "push.default") not in ("upstream", "tracking"):
         raise VaultError(  # as git push itself
-            f"{branch} follows {remote}/{there}, which has another name",
+            f"{branch} follows {remote}/{target}, which has another name",
             f"git branch --unset-upstream, and lessons sync shares it as {remote}/{branch}; or "
-            f"git config push.default upstream, and it goes to {there}",
+            f"git config push.default upstream, and it goes to {target}",
         )
     pushed_to = git.setting(top, f"branch.{branch}.pushRemote")
     pushed_to = pushed_to or git.setting(top, "remote.pushDefault") or remote
@@ -136,11 +136,11 @@ def _followed(top: Path, branch: str) -> tuple[str, str]:
             "git pull --rebase && git push",
         )
     _refuse_brought_along(top, remote)
-    return remote, there
+    return remote, target
 
 
 def _refuse_brought_along(top: Path, remote: str) -> None:
-    """Refuse what a copied folder can name: a program, and a repository whose hooks would run."""
+    """Refuse remotes that a copied folder can name: a program, and a repository whose hooks would run."""
     sides = [["remote", "get-url", "--all", *push, remote] for push in ([], ["--push"])]
     for url in [url for words in sides for url in git.command(top, *words).split("\n")]:
         if helper := _HELPER.match(url):
@@ -161,9 +161,9 @@ def _is_address(url: str) -> bool:
 def _refuse_near(top: Path, remote: str, url: str) -> None:
     """Refuse a repository on this machine that may have come with a folder, inside it or beside it."""
     name = url.removeprefix("file://")
-    place = Path(os.path.normpath(top / name))
-    is_inside = any(each.is_relative_to(top) for each in (place, Path(os.path.realpath(place))))
-    if is_inside or place.parts[1:2] in (("proc",), ("dev",)):
+    path = Path(os.path.normpath(top / name))
+    is_inside = any(each.is_relative_to(top) for each in (path, Path(os.path.realpath(path))))
+    if is_inside or path.parts[1:2] in (("proc",), ("dev",)):
         raise VaultError(
             f"the remote {printable(url)} may have come with this folder, and git would run its"
             " hooks",
@@ -174,16 +174,16 @@ def _refuse_near(top: Path, remote: str, url: str) -> None:
         raise VaultError(
             f"name the remote by a full path: {printable(url)} may have come with this folder, and"
             " git would run its hooks",
-            f"git remote set-url {shlex.quote(remote)} {shlex.quote(printable(str(place)))},"
+            f"git remote set-url {shlex.quote(remote)} {shlex.quote(printable(str(path)))},"
             " if it is yours",
         )
 
 
-def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) -> None:
-    upstream = f"refs/remotes/{remote}/{there}"
+def _take_in(top: Path, branch: str, remote: str, target: str, result: SyncResult) -> None:
+    upstream = f"refs/remotes/{remote}/{target}"
     old, new = git.resolve(top, f"refs/heads/{branch}"), git.resolve(top, upstream)
     if not old:
-        hint = f"git pull {remote} {there}, or git commit, then lessons sync"
+        hint = f"git pull {remote} {target}, or git commit, then lessons sync"
         raise VaultError("nothing is committed here yet", hint)
     if not new:
         return
@@ -191,11 +191,11 @@ def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) 
     fetched, dropped = git.count(top, f"{old}..{new}"), git.count(top, base, "--not", new)
     if not fetched and not dropped:
         return
-    own = (f"{base}..{old}", "--not", new)
-    if git.count(top, "--merges", *own):
+    unpushed = (f"{base}..{old}", "--not", new)
+    if git.count(top, "--merges", *unpushed):
         raise VaultError(
             "a commit of yours is a merge, and a rebase may lose what was changed in it by hand",
-            f"git pull --no-rebase {remote} {there}, then lessons sync",
+            f"git pull --no-rebase {remote} {target}, then lessons sync",
         )
     if path := git.in_the_way(top, old if dropped else base, new):
         raise VaultError(
@@ -204,7 +204,7 @@ def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) 
         )
     if not dropped and (paths := git.conflicts(top, old, new)):
         raise _conflict(paths)
-    mine = git.count(top, *own)
+    mine = git.count(top, *unpushed)
     is_ahead = not mine and not dropped
     how = ("merge", "--ff-only", new) if is_ahead else (*_REBASE, "--onto", new, base)
     try:
@@ -218,8 +218,8 @@ def _take_in(top: Path, branch: str, remote: str, there: str, done: SyncResult) 
         if not paths:
             raise
         raise _conflict(paths) from None
-    done.fetched, done.rebased = done.fetched + fetched, done.rebased + mine
-    done.dropped += dropped
+    result.fetched, result.rebased = result.fetched + fetched, result.rebased + mine
+    result.dropped += dropped
 
 
 def _conflict(paths: Sequence[str]) -> VaultError:
@@ -248,9 +248,9 @@ def _base(top: Path, branch: str, old: str, upstream: str, remote: str) -> str:
     return base
 
 
-def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
+def push(vault: Vault, top: Path, branch: str, remote: str, target: str) -> int:
     """Push commits that the remote lacks and return their number. VaultError for a secret in them."""
-    ours, upstream = f"refs/heads/{branch}", git.resolve(top, f"refs/remotes/{remote}/{there}")
+    ours, upstream = f"refs/heads/{branch}", git.resolve(top, f"refs/remotes/{remote}/{target}")
     unknown = (ours, "--not", f"--remotes={remote}")
     for commit, path, finding in check.outgoing(vault, unknown, upstream):
         where = f"{printable(path)}:{finding.line}" if path else f"its message:{finding.line}"
@@ -261,6 +261,6 @@ def push(vault: Vault, top: Path, branch: str, remote: str, there: str) -> int:
         )
     count = git.count(top, *((ours, "--not", upstream) if upstream else unknown))
     if count:
-        names = f"{ours}:refs/heads/{there}"
+        names = f"{ours}:refs/heads/{target}"
         git.command(top, "push", "--quiet", "--no-follow-tags", "--set-upstream", remote, names)
     return count
