@@ -126,12 +126,12 @@ def change_of(proposal: Proposal, entry: WholeEntry) -> AmendedLesson:
 
 
 def _without(texts: Sequence[str], others: Sequence[str] | None) -> list[str]:
-    there = {text.casefold() for text in others or ()}
-    return [text for text in texts if text.casefold() not in there]
+    existing = {text.casefold() for text in others or ()}
+    return [text for text in texts if text.casefold() not in existing]
 
 
-def _united(own: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
-    return (*(own or ()), *_without(more, own))
+def _united(texts: Sequence[str] | None, more: Sequence[str]) -> tuple[str, ...]:
+    return (*(texts or ()), *_without(more, texts))
 
 
 def _update(

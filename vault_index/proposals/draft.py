@@ -100,9 +100,9 @@ class Proposal:
     def witness(self) -> tuple[str, str]:
         """The quote that proves most, and who says it; "" where nobody knows."""
         pairs = zip(self.quotes, self.speakers, strict=False)
-        said = [pair for pair in pairs if pair[1] in SPEAKERS]
+        attributed = [pair for pair in pairs if pair[1] in SPEAKERS]
         first = self.quotes[0] if self.quotes else ""
-        return min(said, key=lambda pair: SPEAKERS.index(pair[1]), default=(first, ""))
+        return min(attributed, key=lambda pair: SPEAKERS.index(pair[1]), default=(first, ""))
 
 
 def create(
@@ -195,8 +195,8 @@ def from_bytes(id: str, data: bytes) -> Proposal:
 
 def id_of(title: str, text: str) -> str:
     """Return the id of a draft: the same for texts that differ in case, space and marks only."""
-    own = words(text)
-    whole = own if len(set(own)) >= MIN_IDENTITY_WORDS else [*words(title), "", *own]
+    tokens = words(text)
+    whole = tokens if len(set(tokens)) >= MIN_IDENTITY_WORDS else [*words(title), "", *tokens]
     return blake2b(" ".join(whole).encode(), digest_size=ID_BYTES).hexdigest()
 
 

@@ -75,13 +75,13 @@ class Comparison:
 NOT_COMPARED = Comparison()
 
 
-def create(proposal: Proposal, compared: Comparison = NOT_COMPARED, at: str = "") -> Fingerprint:
+def create(proposal: Proposal, compared: Comparison = NOT_COMPARED, when: str = "") -> Fingerprint:
     """Return the fingerprint of a proposal."""
     spoken = map(draft.words, (*proposal.quotes, *proposal.prompts, *proposal.fires_on))
     evidence = [" ".join(words) for words in spoken if len(words) >= MIN_EVIDENCE_WORDS]
     return Fingerprint(
         id=proposal.id,
-        at=at,
+        at=when,
         words=hashes(draft.words(f"{proposal.title} {proposal.text}")),
         embedder=compared.embedder,
         vector=compared.vector,
@@ -97,28 +97,28 @@ def hashes(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(sorted(int.from_bytes(digest) for digest in digests)[:SIZE])
 
 
-def words_in_common(own: Iterable[int], other: Iterable[int]) -> float:
-    """Return how much two samples of words have in common, 0..1."""
-    mine, theirs = {*own}, {*other}
+def words_in_common(first: Iterable[int], second: Iterable[int]) -> float:
+    """Return the share of words that two samples have in common, 0..1."""
+    mine, theirs = {*first}, {*second}
     sample = sorted(mine | theirs)[:SIZE]
     return sum(word in mine and word in theirs for word in sample) / max(1, len(sample))
 
 
-def find_same(own: Fingerprint, others: Iterable[Fingerprint]) -> Fingerprint | None:
+def find_same(wanted: Fingerprint, others: Iterable[Fingerprint]) -> Fingerprint | None:
     """Return the first fingerprint that is of the same draft, in whatever words; None for none.
 
     A draft by rule bars only drafts by rule: a model may say better what it is about.
     """
-    vector, words, evidence = unpack(own.vector), frozenset(own.words), {*own.evidence}
+    vector, words, evidence = unpack(wanted.vector), frozenset(wanted.words), {*wanted.evidence}
     for other in others:
-        if other.is_draft and not own.is_draft:
+        if other.is_draft and not wanted.is_draft:
             continue
         min_words, min_cosine = SAME_WORDS, SAME_COSINE
-        if own.session and own.session == other.session:
+        if wanted.session and wanted.session == other.session:
             min_words, min_cosine = SESSION_WORDS, SESSION_COSINE
         if evidence.intersection(other.evidence):
             min_words, min_cosine = EVIDENCE_WORDS, EVIDENCE_COSINE
-        if own.embedder == other.embedder and cosine(vector, unpack(other.vector)) >= min_cosine:
+        if wanted.embedder == other.embedder and cosine(vector, unpack(other.vector)) >= min_cosine:
             return other
         most = max(len(words), len(other.words), 1)
         may_be = len(words.intersection(other.words)) >= min_words * most  # a quick count first

@@ -33,9 +33,9 @@ def checked(proposal: Proposal, categories: Collection[str] = ()) -> Proposal:
 
     `categories` are the lessons', of which the card's may be a misspelling.
     """
-    kept, hint = "not proposed, and not kept", "write it without that"
+    refusal, hint = "not proposed, and not kept", "write it without that"
     data = harmless.with_line(draft.to_bytes(proposal), f"{proposal.id}.md")
-    return _checked(proposal, data, categories, kept, hint)
+    return _checked(proposal, data, categories, refusal, hint)
 
 
 def propose(
@@ -50,9 +50,9 @@ def propose(
     answer |= {"findings": list(proposal.findings), "file": ""}
     if compared.same:
         return {**answer, "status": IS_LESSON, "near": [[*compared.same, 1.0]]}
-    own = replace(fingerprint.create(proposal, compared), vector="")
+    identity = replace(fingerprint.create(proposal, compared), vector="")
     with store.hold(vault) as folder:
-        if compared.rejected or fingerprint.find_same(own, store.rejected(vault)):
+        if compared.rejected or fingerprint.find_same(identity, store.rejected(vault)):
             return {**answer, "status": REJECTED}
         ids = store.ids(folder)
         if proposal.id in ids:
@@ -73,7 +73,7 @@ def waiting(vault: Vault) -> list[Proposal]:
 
 
 def count(vault: Vault) -> int:
-    """Return how many proposals wait."""
+    """Return the number of waiting proposals."""
     return len(store.ids(store.folder_of(vault)))
 
 
@@ -136,15 +136,15 @@ def recur(vault: Vault, id: str, again: Proposal) -> Proposal | None:
         if id not in store.ids(folder):
             return None
         data = store.read(folder, id)
-        there = draft.from_bytes(id, data)
-        said = dict(zip(again.quotes, again.speakers, strict=False))
-        said |= dict(zip(there.quotes, there.speakers, strict=False))
-        quotes = tuple(dict.fromkeys((*there.quotes, *again.quotes)))
+        present = draft.from_bytes(id, data)
+        speaker_of = dict(zip(again.quotes, again.speakers, strict=False))
+        speaker_of |= dict(zip(present.quotes, present.speakers, strict=False))
+        quotes = tuple(dict.fromkeys((*present.quotes, *again.quotes)))
         proposal = replace(
-            there,
-            again=tuple(dict.fromkeys((*there.again, *again.again))),
+            present,
+            again=tuple(dict.fromkeys((*present.again, *again.again))),
             quotes=quotes,
-            speakers=tuple(said.get(quote, draft.AGENT) for quote in quotes),
+            speakers=tuple(speaker_of.get(quote, draft.AGENT) for quote in quotes),
         )
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
@@ -168,17 +168,17 @@ def strike(vault: Vault, name: str, text: str) -> Proposal:
         data = store.read(folder, id)
         proposal = draft.from_bytes(id, data)
         lists = {key: [*getattr(proposal, key)] for key in draft.ANSWERS}
-        left = {key: [each for each in own if each != text] for key, own in lists.items()}
-        if left == lists:
+        remaining = {key: [each for each in texts if each != text] for key, texts in lists.items()}
+        if remaining == lists:
             raise VaultError(
                 f"the proposal {id} has no prompt {text!r:.80}",
                 "see them with `lessons review list ID`",
             )
-        if proposal.only_prompts and not any(left.values()):
+        if proposal.only_prompts and not any(remaining.values()):
             raise VaultError(
                 "it has no other prompt", "run `lessons review reject` to take it away"
             )
-        keys = {key: own or None for key, own in left.items() if own != lists[key]}
+        keys = {key: texts or None for key, texts in remaining.items() if texts != lists[key]}
         data = edits.set_keys(data, keys)
         store.write(folder, id, data)
     return draft.from_bytes(id, data)

@@ -47,29 +47,29 @@ def compare(vault: Vault, proposal: Proposal, without: str = "") -> Comparison:
     title, text = proposal.title, proposal.text
     beginning = rows.of_lesson(Lesson("", PATH, title, text), PATH, None)[:1]
     vector = next(iter(_vectors(vault, beginning)), None)
-    every, same = [], None
-    own, id = fingerprint.hashes(draft.words(f"{title} {text}")), draft.id_of(title, text)
+    scored, same = [], None
+    own_words, id = fingerprint.hashes(draft.words(f"{title} {text}")), draft.id_of(title, text)
     spoken = draft.words(text)
-    said, is_long = " ".join(spoken), len(set(spoken)) >= draft.MIN_IDENTITY_WORDS
+    joined, is_long = " ".join(spoken), len(set(spoken)) >= draft.MIN_IDENTITY_WORDS
     for row, cosine in _candidates(vault, f"{title} {text}", vector):
         if row["lesson_id"] == without:
             continue
         is_same = draft.id_of(row["title"], row["text"]) == id
-        if is_same or (is_long and said in " ".join(draft.words(row["text"]))):
+        if is_same or (is_long and joined in " ".join(draft.words(row["text"]))):
             same = row["lesson_id"], row["title"]
         other = fingerprint.hashes(draft.words(f"{row['title']} {row['text']}"))
-        alike = fingerprint.words_in_common(own, other)
+        alike = fingerprint.words_in_common(own_words, other)
         is_near = alike >= fingerprint.SAME_WORDS or cosine >= duplicates.DUPLICATE_COSINE
-        every.append(((row["lesson_id"], row["title"], round(max(alike, cosine), 3)), is_near))
-    every.sort(key=lambda each: (-each[0][2], each[0][0]))
+        scored.append(((row["lesson_id"], row["title"], round(max(alike, cosine), 3)), is_near))
+    scored.sort(key=lambda each: (-each[0][2], each[0][0]))
     used = entries.examples(vault)
     offered = used | {path: "" for path in vault.config.taxonomy if path not in used}
     above = {prefix for path in offered for prefix in prefixes(path)}
     compared = Comparison(
         same=same,
-        near=tuple(lesson for lesson, is_near in every if is_near)[:MAX_LIKE],
-        nearest=every[0][0] if every else None,
-        closest=tuple(lesson for lesson, _ in every[:CANDIDATES]),
+        near=tuple(lesson for lesson, is_near in scored if is_near)[:MAX_LIKE],
+        nearest=scored[0][0] if scored else None,
+        closest=tuple(lesson for lesson, _ in scored[:CANDIDATES]),
         categories=tuple(sorted(above)),
         offered=offered,
         embedder=vault.open_index().embedder if vector is not None else "",
@@ -162,12 +162,12 @@ class _Draft:
 
     def __init__(self, vault: Vault, lesson: Lesson) -> None:
         self._vault, self._opened = vault, vault.open_index()
-        made = rows.of_lesson(lesson, PATH, None)
-        self._words = Counter(map(stem_of, searched_words(made[0]["fulltext"])))
+        draft_rows = rows.of_lesson(lesson, PATH, None)
+        self._words = Counter(map(stem_of, searched_words(draft_rows[0]["fulltext"])))
         self._length = sum(self._words.values()) / _usual_length(self._opened.store)
         self._vectors: Sequence[np.ndarray] = []
         with suppress(EmbedderError):  # the search says so, too
-            self._vectors = _vectors(vault, made)
+            self._vectors = _vectors(vault, draft_rows)
 
     def score(self, prompt: str) -> float:
         """Return the score of the draft for a prompt, as a search would count it."""
@@ -175,14 +175,14 @@ class _Draft:
         vector, _ = query.query_vector(self._vault, self._opened, text)
         cosine = 0.0
         if vector is not None and self._vectors:
-            whole, *pieces = (float(own @ vector) for own in self._vectors)
+            whole, *pieces = (float(each @ vector) for each in self._vectors)
             cosine = max([whole, *(PIECE_WEIGHT * piece for piece in pieces)])
         table, lessons = self._opened.store, self._opened.lessons + 1  # the draft is one of them
         matched = 0.0
-        for word, asked in Counter(searched_words(text)).items():
+        for word, number in Counter(searched_words(text)).items():
             if times := self._words[stem_of(word)]:
                 having = 1 + len(table.matches(word)[0])
-                matched += asked * unindexed.bm25_score(times, self._length, having, lessons)
+                matched += number * unindexed.bm25_score(times, self._length, having, lessons)
         return cosine + scoring.FULL_TEXT_WEIGHT * matched
 
 

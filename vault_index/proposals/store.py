@@ -149,8 +149,8 @@ def _remove_old(folder: Path) -> None:
 
 def bring_back(folder: Path, name: str) -> str:
     """Let a rejected proposal wait again; return its id. Raises VaultError."""
-    kept = [each for each in files.names_in(folder) if each.endswith(_REJECTED)]
-    ids = sorted(each.removesuffix(_REJECTED) for each in kept)
+    names = [each for each in files.names_in(folder) if each.endswith(_REJECTED)]
+    ids = sorted(each.removesuffix(_REJECTED) for each in names)
     matching = [id for id in ids if name and id.startswith(name.strip().lower())]
     if len(matching) != 1:
         hint = f"name one of {', '.join(ids)}" if ids else _GONE
@@ -169,15 +169,15 @@ def rejected(vault: Vault) -> list[Fingerprint]:
 
 
 def forget_rejected(vault: Vault, id: str) -> None:
-    """Remove what recognises a proposal that was rejected. Raises WriteError."""
+    """Remove the fingerprint of a rejected proposal. Raises WriteError."""
     with state.writing(vault.config.home) as db:
-        place = str(folder_of(vault))
-        db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [place, id])
+        folder = str(folder_of(vault))
+        db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [folder, id])
 
 
-def reject(vault: Vault, own: Fingerprint) -> None:
+def reject(vault: Vault, fingerprint: Fingerprint) -> None:
     """Keep the fingerprint of a rejected proposal. Raises WriteError."""
-    place = str(folder_of(vault))
+    folder = str(folder_of(vault))
     with state.writing(vault.config.home) as db:
-        db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [place, own.id])
-        state.insert(db, "rejected", own, place=place)
+        db.execute("DELETE FROM rejected WHERE place = ? AND id = ?", [folder, fingerprint.id])
+        state.insert(db, "rejected", fingerprint, place=folder)
