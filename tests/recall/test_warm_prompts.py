@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import MakeVault, commit, lesson_text
 from tests.support.floors import set_floors
+from tests.support.watchers import soon
 from vault_index.index import reconcile
 from vault_index.recall import select
+from vault_index.store import manifest
 from vault_index.store.lance import LanceTable
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import current
+from vault_index.watch.current import SharedEmbedder
+from vault_index.watch.vault_watch import VaultWatch
 
 LOCK = "Alter table waits for a lock and blocks the migrations. Set `lock_timeout` first."
 FILES = {
@@ -107,3 +112,33 @@ def test_words_are_looked_for_while_a_long_prompt_and_its_ends_are_embedded_at_o
     assert texts[0] == prompt
     assert len(texts) == 3
     assert asked == len(embedder.asked) >= 3
+
+
+@pytest.mark.slow
+def test_a_watched_vault_is_warm_again_after_a_commit_and_after_another_process(
+    make_vault: MakeVault, text_only: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both open the index again, although none of its rows changed: its manifest is another one."""
+    vault = make_vault(FILES)
+    commit(vault.root)
+    reconcile.sync(vault)
+    asked = counted(monkeypatch)
+    watch = VaultWatch(vault.root, lambda _: None, SharedEmbedder(), wanted=True)
+    watch.start()
+    assert watch.ready.wait(60)
+
+    def is_warm() -> bool:
+        asked.clear()
+        answer = watch.answer({"ask": "search.recall", "with": {"query": PROMPTS[0]}})
+        assert answer["answer"]["hits"]
+        return "rows_by_id" not in asked  # a hit is shown from memory
+
+    soon(is_warm)
+    before = manifest.load(vault.open_index().store.index).head
+    run("git", "commit", "--allow-empty", "-qm", "Nothing of a lesson", cwd=vault.root)
+    soon(lambda: manifest.load(vault.open_index().store.index).head != before)
+    soon(is_warm)
+    manifest.touch(vault.open_index().store.index)
+    soon(is_warm)
+    watch.end("the test is over")
+    assert watch.ended.wait(60)

@@ -38,7 +38,7 @@ from vault_index.store import manifest
 from vault_index.store.completing import Completed
 from vault_index.store.sync import Stats
 from vault_index.text.words import count
-from vault_index.vault import Vault, open_vault, stamp_settings
+from vault_index.vault import OpenIndex, Vault, open_vault, stamp_settings
 from vault_index.watch import background_index
 from vault_index.watch.events import FileEvents
 
@@ -374,13 +374,19 @@ def warm_up(vault: Vault, first: Callable[[], object] = lambda: None) -> None:
         query.embed_ahead(vault, SAMPLE)
 
 
-def load_tables(vault: Vault) -> None:
-    """Open the tables that a prompt searches and read all that a search needs of them.
+_loaded: WeakKeyDictionary[Vault, OpenIndex] = WeakKeyDictionary()
 
-    After a write too: the tables that were open before keep the old version on disk. Raises
-    IndexStateError without an index.
+
+def load_tables(vault: Vault) -> None:
+    """Open the tables that a prompt searches and read all that a search needs of them, unless it was.
+
+    A commit alone opens the index again, as its manifest has the head, and so does another process that
+    writes. The tables that were open before keep the old version on disk. Raises IndexStateError
+    without an index.
     """
     opened = vault.open_index()
+    if _loaded.get(vault) is opened:
+        return
     for table in (opened.store, opened.skills):
         if table.exists():
             table.load(warm=True)
@@ -392,9 +398,14 @@ def load_tables(vault: Vault) -> None:
     allowed.load(opened.store)
     failures.taught_lines(opened.store)
     words.of(vault)
+    _loaded[vault] = opened
 
 
-_loaded_above: WeakKeyDictionary[Vault, object] = WeakKeyDictionary()  # their tables
+def keep_loaded(vault: Vault) -> None:
+    """Load the tables of a vault and of those above it, where somebody wrote an index since."""
+    for one in (vault, *(other for _, other in above.opened(vault))):
+        with contextlib.suppress(VaultError):
+            load_tables(one)
 
 
 def take_in_above(vault: Vault) -> None:
@@ -405,7 +416,4 @@ def take_in_above(vault: Vault) -> None:
             is_behind = stats.pending or stats.unbuilt or stats.lacking
             if is_behind or floor.is_unmeasured(other):
                 background_index.start_index(other)
-            loaded = other.open_index().store
-            if _loaded_above.get(other) is not loaded:
-                load_tables(other)
-                _loaded_above[other] = loaded
+            load_tables(other)

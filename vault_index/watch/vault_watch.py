@@ -30,7 +30,14 @@ from vault_index.store.sync import Stats
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import background_index, launch, schedule
 from vault_index.watch.background_index import Job
-from vault_index.watch.current import CurrentVault, Progress, SharedEmbedder, load_tables, warm_up
+from vault_index.watch.current import (
+    CurrentVault,
+    Progress,
+    SharedEmbedder,
+    keep_loaded,
+    load_tables,
+    warm_up,
+)
 from vault_index.watch.events import FileEvents
 from vault_index.watch.schedule import Due, Outcome, Passed, Task
 
@@ -173,6 +180,8 @@ class VaultWatch:
     def _look(self, *, saved: bool) -> None:
         stop = self._reason_to_stop()
         try:
+            if self._is_warm and not stop:
+                keep_loaded(self._current.vault)
             events = self._gather(saved=saved, stop=stop)
         except Exception as error:  # noqa: BLE001  # the next may go well
             self._progress.complain(f"{type(error).__name__}: {error}")
@@ -278,7 +287,7 @@ class VaultWatch:
             if not self._is_warm:
                 warm_up(vault)
                 self._is_warm = True
-            elif stats.wrote:  # before a question waits for it; the old version is free then
+            else:  # before a question waits for it; the old version is free then
                 load_tables(vault)
             wants_index = self._wants_vectors(vault, stats) or (full and self._wants_floors(vault))
             owes = full and bool(stats.lacking)
