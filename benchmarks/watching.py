@@ -29,7 +29,7 @@ from benchmarks.instruments import Row
 from tests.support.watchers import save_like_vim
 from vault_index.api import silent
 from vault_index.client import local
-from vault_index.edit import init
+from vault_index.edit import add, init
 from vault_index.embed import download
 from vault_index.hotpath import protocol, start
 from vault_index.index import reconcile
@@ -39,6 +39,7 @@ from vault_index.vault import Vault, open_vault
 from vault_index.watch import launch
 
 MANY = 10_000
+SIZES = (325, 1870, MANY)
 
 
 def measure(vault: Vault, scratch: Path, prompts: list[str], short: bool) -> Iterator[Row]:
@@ -360,6 +361,36 @@ def at_ten_thousand(root: Path, prompts: list[str]) -> Iterator[Row]:
         yield f"{MANY} lessons: memory of the watcher, after saves", instruments.memory(), "MB"
 
 
+def by_size(scratch: Path, prompts: list[str]) -> Iterator[Row]:
+    """Time the whole hook in vaults of 325, 1,870 and 10,000 notes: a table of docs/measured.md."""
+    notes = [note for _, note in evaluate.read_lines(instruments.EVAL / "lessons.jsonl")]
+    yield "load of the machine at the start", os.getloadavg()[0], ""
+    for size in SIZES:
+        root = scratch / f"{size}-notes"
+        init(root)
+        vault = open_vault(root)
+        add.from_json_lines(vault, list(enumerate(_copies(notes, size), 1)))
+        reconcile.sync(vault)
+        instruments.commit(vault)
+        with instruments.watched(vault):
+            instruments.quiet(vault)
+            for what, figure, unit in warm_hook(vault, prompts, 200):
+                yield f"{size} notes: {what}", figure, unit
+            yield f"{size} notes: memory of the watcher", instruments.memory(), "MB"
+    yield "load of the machine at the end", os.getloadavg()[0], ""
+
+
+def _copies(notes: list[dict[str, object]], size: int) -> Iterator[dict[str, object]]:
+    """Return so many notes: after the last one the first again, with the words of its text shuffled."""
+    for number in range(size):
+        note = dict(notes[number % len(notes)])
+        if number >= len(notes):
+            words = str(note["text"]).split()
+            random.Random(number).shuffle(words)
+            note |= {"id": f"{note['id']}-{number}", "text": " ".join(words)}
+        yield note
+
+
 def main() -> None:
     """Run this part of the benchmark by itself."""
     parser = argparse.ArgumentParser(description="Measure the watcher.")
@@ -379,6 +410,7 @@ def main() -> None:
             "storm": lambda: storm(vault, 1),
             "checkout": lambda: checkout(vault, 1),
             "chaos": lambda: chaos(vault, prompts),
+            "by_size": lambda: by_size(Path(scratch), prompts),
             "at_ten_thousand": lambda: at_ten_thousand(Path(scratch) / "many", prompts),
         }
         needs_one = options.only in ("warm_hook", "ten_at_once", "saves", "storm")
