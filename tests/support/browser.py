@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,12 @@ class Visit:
             ),
         )
 
+    def explain(self, error: BaseException) -> None:
+        """Add to an error of a test the page's own words, its focus and all that went wrong in it."""
+        shown = self.page.locator("body").inner_text(timeout=5000)
+        focus = self.page.evaluate("document.activeElement?.outerHTML.slice(0, 300)")
+        error.add_note(f"The page {self.page.url} shows:\n{shown}\nFocus: {focus}\n{self.errors}")
+
     def _heard(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
@@ -112,7 +118,12 @@ def visiting(
     try:
         visit = Visit(context.new_page(), served)
         visit.watch()
-        yield visit
+        try:
+            yield visit
+        except Exception as error:
+            with suppress(Exception):  # of a page or a browser that is gone
+                visit.explain(error)
+            raise
         assert not visit.errors, visit.errors
         assert not visit.elsewhere
     finally:
