@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from vault_index.store.schema import (
     DOCUMENTS,
     FULL_TEXT,
     IDENTIFIERS,
+    JOURNAL,
     LESSONS,
     SKILLS,
     Schema,
@@ -191,6 +192,21 @@ def test_each_table_has_the_columns_of_its_rows(
     assert empty.count() == len(empty.ids) == 0
     if dimension:
         assert len(empty.nearest(np.ones(DIMENSION, np.float32), 5)[0]) == 0
+
+
+class PricedRow(TypedDict):
+    id: str
+    price: float
+
+
+def test_59_2_a_column_of_a_type_that_no_row_has_is_named() -> None:
+    with pytest.raises(TypeError, match=r"PricedRow\.price: no column has the type .*float"):
+        Schema(table="priced", row=PricedRow, indexed=("id",)).arrow(0)
+
+
+def test_a_hash_is_a_column_of_64_bits() -> None:
+    kinds = JOURNAL.arrow(0)
+    assert (kinds.field("turn").type, kinds.field("place").type) == (pa.int64(), pa.int32())
 
 
 def test_what_a_table_refuses(store: Table, tmp_path: Path) -> None:

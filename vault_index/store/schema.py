@@ -6,10 +6,9 @@ differ. `SCHEMA` in `manifest` is raised when one of them changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_type_hints
 
 from vault_index.store.filters import ANSWERS, LEVELS
 
@@ -21,7 +20,16 @@ IDENTIFIERS = "identifiers"  # of a whole lesson: see `lesson.identifiers`
 # of a lesson: categories, tags, aliases, title, title, text; of a skill: name, name, text
 FULL_TEXT = "fulltext"
 RECIPE = "title .25 + prose"  # how vectors of lessons are made: in names under which they are kept
-Hash = int  # of 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """The width of a column of whole numbers, where it is not 32."""
+
+    number: int
+
+
+Hash = Annotated[int, Bits(64)]
 
 
 class LessonRow(TypedDict, total=False):
@@ -152,28 +160,34 @@ class Schema:
     has_pieces: bool = False  # rows with `is_whole` false are pieces of the whole of a lesson
 
     def arrow(self, dimension: int) -> pa.Schema:
-        """Return the columns of the table; vectors have `dimension` numbers, none with 0."""
+        """Return the columns of the table; vectors have `dimension` numbers, none with 0.
+
+        Raises TypeError for a column of another type than rows have, naming it.
+        """
         import pyarrow as pa
 
-        kinds = {
-            "str": pa.string(),
-            "bool": pa.bool_(),
-            "int": pa.int32(),
-            "Hash": pa.int64(),
-            "list[str]": pa.list_(pa.string()),
-            "datetime | None": pa.timestamp("us", tz="UTC"),
+        kinds: dict[Any, pa.DataType] = {
+            str: pa.string(),
+            bool: pa.bool_(),
+            int: pa.int32(),
+            Hash: pa.int64(),
+            list[str]: pa.list_(pa.string()),
+            datetime | None: pa.timestamp("us", tz="UTC"),
         }
-        fields = [
-            pa.field(name, kinds[kind], nullable=name not in _REQUIRED)
-            for name, kind in self.columns().items()
-            if name != VECTOR
-        ]
+        fields = []
+        for name, kind in get_type_hints(self.row, include_extras=True).items():
+            if name == VECTOR:
+                continue
+            if kind not in kinds:
+                raise TypeError(f"{self.row.__name__}.{name}: no column has the type {kind}")
+            fields.append(pa.field(name, kinds[kind], nullable=name not in _REQUIRED))
         if dimension:
             fields.append(pa.field(VECTOR, pa.list_(pa.float32(), dimension)))
         return pa.schema(fields)
 
-    def columns(self) -> Mapping[str, str]:
-        return {name: kind.__forward_arg__ for name, kind in self.row.__annotations__.items()}
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns, with that of the vector."""
+        return tuple(self.row.__annotations__)
 
 
 _REQUIRED = (KEY, "lesson_id", "path")
