@@ -21,9 +21,9 @@ import threading
 import time
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from vault_index.errors import StateError, VaultError, WriteError, hint_for
 
@@ -188,17 +188,37 @@ def select(
 ) -> list[T]:
     """Return rows as dataclasses of a kind; `rest` is what follows the name of the table."""
     found = db.execute(f"SELECT {_columns(kind)} FROM {table} {rest}", values)
-    of_kind: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
-    return [kind(*map(_value, of_kind, row)) for row in found]
+    readers = _readers(kind)  # type: ignore[arg-type]  # a class is hashable
+    return [kind(*(read(each) for read, each in zip(readers, row, strict=True))) for row in found]
 
 
-def _value(field: Field[Any], column: Any) -> Any:
-    """Return the value of a field: `insert` writes what has parts as JSON."""
-    kind = str(field.type).partition("[")[0]
-    if kind in ("tuple", "Mapping"):
-        made = json.loads(column)
-        return tuple(made) if kind == "tuple" else made
-    return bool(column) if kind == "bool" else column
+@functools.cache
+def _readers(kind: Any) -> tuple[Callable[[Any], Any], ...]:
+    """Return what makes the value of each field of a column. Raises TypeError, naming a field."""
+    types = get_type_hints(kind)
+    return tuple(_reader(kind, field.name, types[field.name]) for field in fields(kind))
+
+
+def _reader(kind: type, name: str, type: Any) -> Callable[[Any], Any]:
+    if type in _PLAIN:
+        return _as_it_is
+    if type is bool:
+        return bool
+    origin, inner = get_origin(type), get_args(type)  # `insert` writes what has parts as JSON
+    if origin is Mapping:
+        return json.loads
+    if origin is tuple and inner[0] in _PLAIN:
+        return lambda column: tuple(json.loads(column))
+    if origin is tuple and hasattr(inner[0], "_make"):  # named tuples
+        return lambda column: tuple(map(inner[0]._make, json.loads(column)))
+    raise TypeError(f"{kind.__name__}.{name}: no column has the type {type}")
+
+
+_PLAIN = (str, int, float, float | None)  # as SQLite has them
+
+
+def _as_it_is(column: Any) -> Any:
+    return column
 
 
 def insert(db: sqlite3.Connection, table: str, row: Any, **more: Any) -> int:

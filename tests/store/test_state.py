@@ -11,11 +11,13 @@ import sqlite3
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -80,6 +82,43 @@ def test_what_is_written_is_read_by_another_process_and_only_by_its_user(home: P
     assert pairs(home) == [Pair(7, 7), Pair(8, 8)]
     assert {file.stat().st_mode & 0o777 for file in home.iterdir()} == {0o600}
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+class Call(NamedTuple):
+    name: str
+    times: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    calls: tuple[Call, ...]
+    names: tuple[str, ...]
+    totals: Mapping[str, int]
+    is_done: bool
+    cost: float | None
+
+
+def test_59_2_a_column_becomes_what_its_field_is_annotated_with(home: Path) -> None:
+    counted = Counted((Call("ls", 2),), ("a", "b"), {"a": 1}, is_done=True, cost=None)
+    with state.writing(home) as db:
+        db.execute("CREATE TABLE counted (calls, names, totals, is_done, cost)")
+        state.insert(db, "counted", counted)
+        (found,) = state.select(db, "counted", Counted)
+    assert found == counted
+    assert (type(found.calls[0]), type(found.is_done)) == (Call, bool)
+
+
+@dataclass(frozen=True)
+class Dated:
+    id: int
+    at: datetime
+
+
+def test_59_2_a_field_of_a_type_without_a_column_is_named(home: Path) -> None:
+    with state.writing(home) as db:
+        db.execute("CREATE TABLE dated (id, at)")
+        with pytest.raises(TypeError, match=r"Dated\.at: no column has the type .*datetime"):
+            state.select(db, "dated", Dated)
 
 
 def test_an_error_undoes_the_whole(home: Path) -> None:

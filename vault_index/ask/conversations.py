@@ -88,10 +88,7 @@ def _every(vault: Vault) -> list[Conversation]:
             return [each for (root, _), each in _in_memory.items() if root == place]
     with state.reading(vault.config.home) as db:
         of = "WHERE vault = ? ORDER BY at"
-        found = state.select(db, "conversation", Conversation, of, [place])
-    return [
-        replace(each, exchanges=tuple(Exchange(*of) for of in each.exchanges)) for each in found
-    ]
+        return state.select(db, "conversation", Conversation, of, [place])
 
 
 def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> str:
