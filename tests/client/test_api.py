@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import fields
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +65,38 @@ def test_a_query_comes_back_from_json_as_it_was() -> None:
     assert not [f.name for f in fields(Query) if getattr(whole, f.name) == f.default]
     for query in (whole, Query("heap")):
         assert codec.from_json(Query, json.loads(json.dumps(codec.to_json(query)))) == query
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if not form.is_command], ids=lambda form: str(form.name)
+)
+def test_59_2_the_arguments_of_each_question_have_types_that_json_spells(
+    form: Form[..., Any],
+) -> None:
+    assert codec.arguments(form.function, {}) == {}  # or it is a TypeError that names one
+
+
+def listed(vault: Vault, *, ids: Sequence[str], since: date, folder: Path | None = None) -> None:
+    """List lessons."""
+
+
+def drawn(vault: Vault, *, size: complex) -> None:
+    """Draw lessons."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    at: date | str
+
+
+def test_59_2_a_value_has_the_type_of_its_annotation_and_an_unknown_type_is_named() -> None:
+    sent = {"ids": ["a"], "since": "2026-01-02", "folder": "/tmp/x", "more": 1}
+    found = {"ids": ("a",), "since": date(2026, 1, 2), "folder": Path("/tmp/x"), "more": 1}
+    assert codec.arguments(listed, sent) == found
+    with pytest.raises(TypeError, match=r"drawn\.size: .*complex.* has no form in JSON"):
+        codec.arguments(drawn, {"size": 1})
+    with pytest.raises(TypeError, match=r"Moment\.at: .*date \| str has no form in JSON"):
+        codec.from_json(Moment, {"at": "2026-01-02"})
 
 
 @pytest.mark.slow

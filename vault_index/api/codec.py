@@ -1,7 +1,8 @@
 """Values as JSON and back, by their annotations: the one codec of questions and answers.
 
 A frozen dataclass is an object of its fields, a tuple a list, a moment ISO 8601, a path a text. An
-answer names its type, which its reader imports; it may be any dataclass of this package.
+answer names its type, which its reader imports; it may be any dataclass of this package. A field or an
+argument of a type without a form in JSON is a TypeError that names it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import importlib
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -18,6 +19,8 @@ from typing import Any
 
 PACKAGE = "vault_index."
 _PLAIN = frozenset((str, int, float, bool, type(None)))
+_AS_THEY_ARE = _PLAIN | {Any, object}  # what JSON has itself, whatever that is
+_MANY = (tuple, list, Sequence, Collection, frozenset)
 
 Decode = Callable[[Any], Any]
 Kind = typing.TypeVar("Kind")
@@ -81,16 +84,27 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _arguments_of(function: Callable[..., Any]) -> dict[str, Decode]:
-    """Return the decoders of a function's arguments that are dataclasses; others are plain."""
+def _arguments_of(function: Callable[..., Any]) -> dict[str, Decode | None]:
+    """Return the decoders of a question's arguments, without the vault or journal that it is about.
+
+    The result is left out, too: their types may be known to a type checker alone.
+    """
+    about = next(iter(function.__annotations__))
+    spelled = {
+        name: each
+        for name, each in function.__annotations__.items()
+        if name not in (about, "return")
+    }
+    arguments = types.SimpleNamespace(__annotations__=spelled)
     scope = vars(importlib.import_module(function.__module__))
-    kinds = {
-        name: scope.get(str(spelled).removesuffix(" | None"))
-        for name, spelled in function.__annotations__.items()
-    }
-    return {
-        name: _optional(_of_dataclass(kind)) for name, kind in kinds.items() if is_dataclass(kind)
-    }
+    decoders: dict[str, Decode | None] = {}
+    for name, kind in typing.get_type_hints(arguments, scope).items():
+        if typing.get_origin(kind) is typing.Unpack:  # `**options: Unpack[Options]`
+            (options,) = typing.get_args(kind)
+            decoders |= _decoders(options, typing.get_type_hints(options))
+        else:
+            decoders |= _decoders(function, {name: kind})
+    return decoders
 
 
 def _type_of(name: str) -> Any:
@@ -101,24 +115,44 @@ def _type_of(name: str) -> Any:
     return found
 
 
+def _decoders(owner: Any, kinds: Mapping[str, Any]) -> dict[str, Decode | None]:
+    """Return the decoders of the fields or arguments of an owner. Raises TypeError, naming one."""
+    decoders = {}
+    for name, kind in kinds.items():
+        try:
+            decoders[name] = _decoder(kind)
+        except TypeError as error:
+            raise TypeError(f"{owner.__name__}.{name}: {error}") from None
+    return decoders
+
+
 @lru_cache(maxsize=256)
 def _decoder(kind: Any) -> Decode | None:
-    """Return the decoder of a type; None where JSON has the value already."""
+    """Return the decoder of a type; None where JSON has the value already. Raises TypeError."""
     if is_dataclass(kind):
         return _of_dataclass(kind)
+    if kind in _AS_THEY_ARE:
+        return None
+    if kind in (datetime, date):
+        return kind.fromisoformat  # type: ignore[no-any-return]
+    if kind is Path:
+        return Path
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return None
     if origin in (typing.Union, types.UnionType):
-        decoders = [found for each in inner if (found := _decoder(each))]
-        return _optional(decoders[0]) if decoders else None
+        decoders = [_decoder(each) for each in inner if each is not types.NoneType]
+        if not any(decoders):
+            return None
+        if len(decoders) == 1 and decoders[0]:
+            return _optional(decoders[0])
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _of_mapping(_decoder(inner[1]))
     if origin is tuple and inner[-1] is not Ellipsis:
         return _of_row([_decoder(each) for each in inner])
-    if origin is not None and origin is not typing.Literal:  # tuple[X, ...], Sequence, frozenset
+    if origin in _MANY:  # tuple[X, ...], too
         return _of_many(list if origin is list else tuple, _decoder(inner[0]))
-    if kind in (datetime, date):
-        return kind.fromisoformat  # type: ignore[no-any-return]
-    return None
+    raise TypeError(f"{kind} has no form in JSON")
 
 
 def _of_dataclass(kind: Any) -> Decode:
@@ -128,7 +162,7 @@ def _of_dataclass(kind: Any) -> Decode:
     def decode(value: Mapping[str, Any]) -> Any:
         if not decoders:  # at the first use: a type may hold itself
             hints = typing.get_type_hints(kind)
-            decoders.update({name: _decoder(hints[name]) for name in _names(kind)})
+            decoders.update(_decoders(kind, {name: hints[name] for name in _names(kind)}))
         return kind(
             **{
                 name: found(each) if (found := decoders[name]) else each

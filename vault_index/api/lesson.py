@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from vault_index.api.question import Caller, command, question, recorded
 from vault_index.errors import LessonError, UnreadableError, VaultError
 from vault_index.hotpath.index_files import FOLDER
-from vault_index.retrieval.hit import Entry, Like, Named, Relation, WholeEntry
+from vault_index.retrieval.hit import Entry, Like, ListOptions, Named, Relation, WholeEntry
 
 if TYPE_CHECKING:
-    from vault_index.retrieval.entries import ListOptions
     from vault_index.vault import Vault
 
 MAX_KEYS = 50  # of a file's frontmatter

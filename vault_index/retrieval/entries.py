@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, get_origin, get_type_hints
 
 from vault_index import files, git
 from vault_index.errors import VaultError
@@ -22,7 +22,7 @@ from vault_index.lesson.category import (
     normalise,
     own_counts,
 )
-from vault_index.retrieval.hit import Entry, Named, Relation, WholeEntry
+from vault_index.retrieval.hit import Entry, ListOptions, Named, Relation, WholeEntry
 from vault_index.store import filters
 from vault_index.text.blocks import composed, one_line
 from vault_index.text.words import meant, searched_words
@@ -86,18 +86,6 @@ def _begins(name: str, wanted: str) -> bool:
     whole = f"/{name}"
     ends = (whole[at + 1 :] for at, char in enumerate(whole) if char in "/#")
     return any(end.startswith(wanted) and "/" not in end[len(wanted) :] for end in ends)
-
-
-class ListOptions(TypedDict, total=False):
-    """A choice of lessons, their order, and how many."""
-
-    category: str | None  # those in or below it
-    tag: str | None
-    type: str | None
-    since: str  # those created or committed then or later: ISO 8601
-    order: str  # of ORDERS; without: id
-    limit: int | None
-    related_to: str  # those that a lesson of this name names, or that name it
 
 
 def entries(vault: Vault, **chosen: Unpack[ListOptions]) -> list[Entry]:
@@ -299,7 +287,7 @@ _Kind = TypeVar("_Kind", bound=Entry)
 def _lessons(vault: Vault, kind: type[_Kind], where: str | None = None) -> list[_Kind]:
     """Return the lessons as entries of a kind, by id."""
     columns = [each.name for each in fields(kind)][1:]
-    lists = [each.name for each in fields(kind) if str(each.type).startswith("tuple")]
+    lists = [name for name, each in get_type_hints(kind).items() if get_origin(each) is tuple]
     entries = []
     for row in _rows(vault, columns, where):
         for name in lists:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from vault_index.errors import VaultError
 from vault_index.lesson import category
@@ -334,6 +334,18 @@ class Entry:
         """The day of its last commit, else the one on which it says that it was written, or ""."""
         moment = self.updated_at or self.created_at
         return f"{moment:%Y-%m-%d}" if moment else ""
+
+
+class ListOptions(TypedDict, total=False):
+    """A choice of lessons, their order, and how many."""
+
+    category: str | None  # those in or below it
+    tag: str | None
+    type: str | None
+    since: str  # those created or committed then or later: ISO 8601
+    order: str  # of `entries.ORDERS`; without: id
+    limit: int | None
+    related_to: str  # those that a lesson of this name names, or that name it
 
 
 @dataclass(frozen=True, slots=True)
