@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vault_index.errors import EmbedderError, LaterError, WriteError
+from vault_index.files.cache import CacheFile
 
 if TYPE_CHECKING:
-    import sqlite3
-
     import numpy as np
 
 T = TypeVar("T")
@@ -27,17 +25,13 @@ Shared = Callable[[Mapping[str, Any], Callable[[list[Any]], Any]], Mapping[str, 
 
 FILE = "vectors.sqlite3"
 MAX_VECTORS = 100_000  # 1.6 KB each with minilm; the oldest tenth goes when there are more
-BUSY_SECONDS = 2.0
-
+_COLUMNS = (
+    "embedder TEXT NOT NULL, content TEXT NOT NULL, vector BLOB NOT NULL,"
+    " PRIMARY KEY (embedder, content)"
+)
 _KEPT = """
 SELECT content, vector FROM vectors
 WHERE embedder = ? AND content IN (SELECT value FROM json_each(?))
-"""
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS vectors (
-    embedder TEXT NOT NULL, content TEXT NOT NULL, vector BLOB NOT NULL,
-    PRIMARY KEY (embedder, content)
-)
 """
 
 
@@ -59,17 +53,18 @@ class VectorCache:
     made: int = field(default=0, init=False)  # vectors, by `get_or_make`
 
     @property
-    def _file(self) -> Path:
-        return self.home / FILE
+    def _cache(self) -> CacheFile:
+        return CacheFile(self.home / FILE, "vectors", _COLUMNS, MAX_VECTORS)
 
     def get(self, contents: Collection[str]) -> dict[str, np.ndarray]:
         """Return the vectors there are, float32[dimension], by content hash."""
         import numpy as np
 
         vectors: dict[str, np.ndarray] = {}
-        if contents and self.trusted and self._file.exists():
+        cache = self._cache
+        if contents and self.trusted and cache.file.exists():
             wanted = [self.embedder, json.dumps(sorted(contents))]
-            with self._as_if_empty(), self._opened() as database:
+            with cache.as_if_empty(), contextlib.closing(cache.open()) as database:
                 for content, blob in database.execute(_KEPT, wanted):
                     if len(blob) == 4 * self.dimension:
                         vectors[content] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
@@ -124,50 +119,23 @@ class VectorCache:
     def put(self, vectors: Mapping[str, np.ndarray]) -> None:
         blobs = {key: vector.astype("<f4").tobytes() for key, vector in vectors.items()}
         rows = [(self.embedder, key, blob) for key, blob in blobs.items()]
-        with self._as_if_empty(), self._opened() as database, database:
-            database.execute(_SCHEMA)
+        cache = self._cache
+        with cache.as_if_empty(), contextlib.closing(cache.open()) as database, database:
             database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
-            (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
-            if count > MAX_VECTORS:
-                database.execute(
-                    "DELETE FROM vectors WHERE rowid IN"
-                    " (SELECT rowid FROM vectors ORDER BY rowid LIMIT ?)",
-                    [count - MAX_VECTORS * 9 // 10],
-                )
+            cache.drop_oldest(database)
 
     def remove(self, contents: Collection[str]) -> None:
         """Forget the vectors of these contents, in the bytes of the file, too. Raises WriteError."""
         import sqlite3
 
-        if not contents or not self._file.exists():
+        cache = self._cache
+        if not contents or not cache.file.exists():
             return
         try:
-            with self._opened() as database, database:
+            with contextlib.closing(cache.open()) as database, database:
                 database.execute("PRAGMA secure_delete = ON")
-                database.execute(_SCHEMA)
                 database.execute("CREATE TEMP TABLE gone (content TEXT)")
                 database.executemany("INSERT INTO gone VALUES (?)", ([each] for each in contents))
                 database.execute("DELETE FROM vectors WHERE content IN (SELECT content FROM gone)")
         except (OSError, sqlite3.DatabaseError) as error:  # it is a cache
-            raise WriteError(f"cannot write {self._file}: {error}", f"rm {self._file}") from None
-
-    def _opened(self) -> contextlib.closing[sqlite3.Connection]:
-        import sqlite3
-
-        if not self._file.exists():
-            os.close(os.open(self._file, os.O_CREAT | os.O_WRONLY, 0o600))
-        return contextlib.closing(sqlite3.connect(self._file, timeout=BUSY_SECONDS))
-
-    @contextlib.contextmanager
-    def _as_if_empty(self) -> Iterator[None]:
-        """Pass over a cache that is in use, damaged, or where nothing can be written."""
-        import sqlite3
-
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            if "not a database" in str(error) or "malformed" in str(error):
-                with contextlib.suppress(OSError):
-                    self._file.unlink()
-        except OSError:
-            return
+            raise WriteError(f"cannot write {cache.file}: {error}", f"rm {cache.file}") from None
