@@ -69,7 +69,6 @@ class Feature:
     """A part of the product. It overrides what it adds to the core; here is what it adds by default."""
 
     name: str
-    about: str  # a sentence for the table of contents
     code: str = ""  # modules and folders that no other part loads: they can be removed with it
     needs: str = ""  # the features without which it has nothing to do
     table: str = ""  # the table of its settings in a settings file
@@ -167,7 +166,6 @@ class JournalFeature(FeatureWithStatus["JournalStatus"]):
     """Sessions are recorded on this machine and can be searched."""
 
     name = "journal"
-    about = "Sessions are recorded on this machine and can be searched."
     code = (
         "journal.archive journal.backlog journal.capture journal.recap "
         "journal.forget journal.importing journal.index journal.observe journal.record "
@@ -239,7 +237,6 @@ class LearnFeature(FeatureWithStatus["LearnStatus"]):
     """Sessions, commits and files become proposals, which a person reviews."""
 
     name = "learn"
-    about = "Sessions, commits and files become proposals, which a person reviews."
     code = (
         "learn.agent_entries learn.at_end learn.by_agent learn.by_rule learn.cost learn.diff "
         "learn.grounding learn.gate learn.gather learn.material learn.refuted learn.runs learn.nudge "
@@ -294,7 +291,6 @@ class SkillsFeature(FeatureWithStatus["SkillsStatus"]):
     """Skills of the project are suggested at prompts, and built from lessons of a tag."""
 
     name = "skills"
-    about = "Skills of the project are suggested at prompts, and built from lessons of a tag."
     code = "learn.skills.build entrypoints.cli.skills"
     table = "skills"
     settings = SkillsTable
@@ -341,7 +337,6 @@ class AskFeature(Feature):
     """A question gets an answer from lessons and journal, with its sources."""
 
     name = "ask"
-    about = "A question gets an answer from lessons and journal, with its sources."
     code = "ask api.asking entrypoints.cli.ask entrypoints.web.ask"
     table = "ask"
     settings = AskTable
@@ -365,7 +360,6 @@ class PublishFeature(FeatureWithStatus["VectorsStatus"]):
     """Vectors and rows are shared in an object store; a cluster embeds them."""
 
     name = "publish"
-    about = "Vectors and rows are shared in an object store; a cluster embeds them."
     code = "publish"
     table = "index"
     settings = IndexTable
@@ -412,7 +406,6 @@ class DocumentsFeature(FeatureWithStatus["DocumentsStatus"]):
     """Sections of a file make a document, a course among them, that can be read whole."""
 
     name = "documents"
-    about = "Sections of a file make a document, a course among them, that can be read whole."
     code = "api.document"
 
     def status(self, vault: Vault) -> DocumentsStatus:
@@ -437,7 +430,6 @@ class AboveFeature(FeatureWithStatus["OtherVaults"]):
     """Prompts are answered from other vaults of the user as well."""
 
     name = "above"
-    about = "Prompts are answered from other vaults of the user as well."
     table = "vaults"
     settings = VaultsTable
     commands = (Commands("This machine", "sharing", "vaults"),)
@@ -468,7 +460,6 @@ class PagesFeature(Feature):
     """HTTP and pages on this machine, in a process of their own."""
 
     name = "pages"
-    about = "HTTP and pages on this machine, in a process of their own."
     code = "entrypoints.web"
     commands = (
         Commands("Vault", "servers", "open"),
@@ -481,7 +472,6 @@ class AgentFeature(Feature):
 
     def __init__(self, agent: Agent) -> None:
         self.name = agent.name
-        self.about = f"Hooks in {agent.title}."
         self.code = agent.installer.partition(":")[0]
         self.agent = agent
 

@@ -126,7 +126,6 @@ def test_what_a_feature_names_is_there() -> None:
 
 def test_what_a_feature_adds_is_loaded_when_it_is_called() -> None:
     for feature in FEATURES:
-        assert feature.about.endswith("."), feature.name
         for toolset in filter(None, [feature.tools()]):
             assert isinstance(toolset.about(), str), feature.name
         assert all(routes.routes for routes in feature.routes()), feature.name
