@@ -75,7 +75,7 @@ _STATUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
     """A proposal that waits now: `near` which lessons it is, and prompts that were `left_out`, with why.
 
@@ -87,15 +87,15 @@ class Made:
     id: str
     title: str
     status: str
-    near: Sequence[Like]
+    near: Sequence[Like] = ()
     findings: Sequence[Mapping[str, Any]]
     changes: str
     is_draft: bool
     category: str
-    new_category: str
-    left_out: Sequence[tuple[str, str]]
+    new_category: str = ""
+    left_out: Sequence[tuple[str, str]] = ()
     quotes: Sequence[str]
-    times: int = 1
+    times: int
     unlinked: Sequence[tuple[str, str]] = ()
 
 
@@ -428,7 +428,7 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
     proposal = admitted.proposal
     if isinstance(admitted, gate.Recurring):
         waits = review.recur(vault, proposal.id, proposal)
-        return _made_again(waits) if waits else gate.DECIDED
+        return made_of(waits) if waits else gate.DECIDED
     try:
         made = review.propose(vault, proposal, admitted.compared)
     except ProposalsFullError:
@@ -436,36 +436,28 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
     if made["status"] != review.WAITING:
         return _REASONS[made["status"]]
     there = admitted.compared.categories or (proposal.category,)
-    return Made(
-        id=proposal.id,
-        title=proposal.title,
-        status=made["status"],
+    return made_of(
+        proposal,
         near=made["near"],
-        findings=proposal.findings,
-        changes=proposal.changes,
-        is_draft=proposal.is_draft,
-        category=proposal.category,
         new_category="" if proposal.category in there else proposal.category,
         left_out=admitted.left_out,
-        quotes=proposal.quotes,
         unlinked=admitted.unlinked,
     )
 
 
-def _made_again(proposal: Proposal) -> Made:
+def made_of(proposal: Proposal, **more: Any) -> Made:
+    """Return a proposal that waits now; `more` is what it does not say itself."""
     return Made(
         id=proposal.id,
         title=proposal.title,
         status=review.WAITING,
-        near=(),
         findings=proposal.findings,
         changes=proposal.changes,
         is_draft=proposal.is_draft,
         category=proposal.category,
-        new_category="",
-        left_out=(),
         quotes=proposal.quotes,
         times=proposal.times,
+        **more,
     )
 
 

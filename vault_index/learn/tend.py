@@ -183,19 +183,7 @@ def _stored(vault: Vault, proposal: Proposal, left_out: Sequence[tuple[str, str]
         return error.message
     if made["status"] != review.WAITING:
         return gate.REJECTED
-    return Made(
-        id=proposal.id,
-        title=proposal.title,
-        status=made["status"],
-        near=(),
-        findings=proposal.findings,
-        changes=proposal.changes,
-        is_draft=False,
-        category=proposal.category,
-        new_category="",
-        left_out=left_out,
-        quotes=(),
-    )
+    return run.made_of(proposal, left_out=left_out)
 
 
 def _new_prompts(
