@@ -440,17 +440,7 @@ def _again(waiting: Proposal, proposal: Proposal) -> Recurring:
     """Return what waits with the evidence of another session. Raises _Dropped for the same session."""
     if not proposal.session or proposal.session in (waiting.session, *waiting.again):
         raise _Dropped(WAITS)
-    said = dict(zip(waiting.quotes, waiting.speakers, strict=False))
-    said = dict(zip(proposal.quotes, proposal.speakers, strict=False)) | said
-    quotes = tuple(dict.fromkeys((*waiting.quotes, *proposal.quotes)))
-    return Recurring(
-        replace(
-            waiting,
-            again=(*waiting.again, proposal.session),
-            quotes=quotes,
-            speakers=tuple(said.get(quote, draft.AGENT) for quote in quotes),
-        )
-    )
+    return Recurring(draft.seen_again(waiting, replace(proposal, again=(proposal.session,))))
 
 
 def _teaching(entry: LearnedLesson, id: str, context: Context) -> Admitted | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -135,6 +135,19 @@ def _clean(text: str) -> str:
 
 def _line(text: str) -> str:
     return " ".join(_clean(text).split())
+
+
+def seen_again(proposal: Proposal, other: Proposal) -> Proposal:
+    """Return a proposal with the further sessions and the quotes of another that says the same."""
+    speaker_of = dict(zip(other.quotes, other.speakers, strict=False))
+    speaker_of |= dict(zip(proposal.quotes, proposal.speakers, strict=False))
+    quotes = tuple(dict.fromkeys((*proposal.quotes, *other.quotes)))
+    return replace(
+        proposal,
+        again=tuple(dict.fromkeys((*proposal.again, *other.again))),
+        quotes=quotes,
+        speakers=tuple(speaker_of.get(quote, AGENT) for quote in quotes),
+    )
 
 
 def to_bytes(proposal: Proposal) -> bytes:

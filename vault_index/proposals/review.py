@@ -136,16 +136,7 @@ def recur(vault: Vault, id: str, again: Proposal) -> Proposal | None:
         if id not in store.ids(folder):
             return None
         data = store.read(folder, id)
-        present = draft.from_bytes(id, data)
-        speaker_of = dict(zip(again.quotes, again.speakers, strict=False))
-        speaker_of |= dict(zip(present.quotes, present.speakers, strict=False))
-        quotes = tuple(dict.fromkeys((*present.quotes, *again.quotes)))
-        proposal = replace(
-            present,
-            again=tuple(dict.fromkeys((*present.again, *again.again))),
-            quotes=quotes,
-            speakers=tuple(speaker_of.get(quote, draft.AGENT) for quote in quotes),
-        )
+        proposal = draft.seen_again(draft.from_bytes(id, data), again)
         store.write(folder, id, edits.set_keys(data, {draft.KEY: draft.about(proposal)}))
     return proposal
 
