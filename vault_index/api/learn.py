@@ -245,7 +245,7 @@ def learn(
     from vault_index.learn import run
 
     how: dict[str, Any] = {"folder": folder, "force": force, "dry_run": dry_run, "tokens": tokens}
-    return run.learn(vault, _caller(caller), scope, target, **how, asked_by=asked_by)
+    return run.learn(vault, learner(caller), scope, target, **how, asked_by=asked_by)
 
 
 @command
@@ -262,7 +262,7 @@ def propose(
     """
     from vault_index.learn import by_agent
 
-    return by_agent.propose(vault, _caller(caller), entries, session, folder)
+    return by_agent.propose(vault, learner(caller), entries, session, folder)
 
 
 @command
@@ -274,7 +274,7 @@ def material(vault: Vault, caller: Caller, session: str, folder: str) -> Session
     from vault_index.learn import by_agent, gather
 
     name = gather.BEFORE if session == gather.LAST else session
-    return by_agent.material_of(vault, _caller(caller), name, folder)
+    return by_agent.material_of(vault, learner(caller), name, folder)
 
 
 def lessons_by(ask: Callable[[Question[Any]], Any]) -> Lessons:
@@ -290,7 +290,8 @@ def lessons_by(ask: Callable[[Question[Any]], Any]) -> Lessons:
     )
 
 
-def _caller(caller: Caller) -> Learner:
+def learner(caller: Caller) -> Learner:
+    """Return the caller of a command as `learn` asks it."""
     from vault_index.learn import run
 
     return run.LearnCaller(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vault_index import api
@@ -31,7 +30,7 @@ def propose(
     """Make proposals of prompts for lessons: see `tend.propose`."""
     from vault_index.learn import tend
 
-    return tend.propose(vault, _learner(caller), answers, by)
+    return tend.propose(vault, api.learn.learner(caller), answers, by)
 
 
 @command
@@ -39,14 +38,7 @@ def ask_model(vault: Vault, caller: Caller, most: int = 20, dry_run: bool = Fals
     """Have the model of the settings write prompts: see `tend.by_model`."""
     from vault_index.learn import tend
 
-    return tend.by_model(vault, _learner(caller), most, dry_run=dry_run)
-
-
-def _learner(caller: Caller) -> Any:
-    from vault_index.learn import run
-
-    lessons = api.learn.lessons_by(partial(caller.ask, fetch=False))
-    return run.LearnCaller(caller.note, caller.progress, lessons)
+    return tend.by_model(vault, api.learn.learner(caller), most, dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True)
