@@ -575,6 +575,12 @@ def _imported(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE imported (hash TEXT PRIMARY KEY) WITHOUT ROWID")
 
 
+@migration
+def _by_words(db: sqlite3.Connection) -> None:
+    """Add whether words alone found what an agent was given: see `store.delivery`."""
+    db.execute("ALTER TABLE given ADD COLUMN by_words INT DEFAULT 0")
+
+
 def _home_of(db: sqlite3.Connection) -> Path:
     (_, _, file), *_ = db.execute("PRAGMA database_list")
     return Path(file).parent if file else Path(os.devnull)

@@ -72,7 +72,7 @@ def test_a_hit_has_the_documented_keys(journal: Journal) -> None:
     hit = search.find(journal, Query("uploads retry", kinds=("observation",))).hits[0]
     assert list(hit.as_json()) == [
         *("id", "kind", "session", "project", "branch", "at", "number", "title", "text", "type"),
-        *("concepts", "files", "uuids", "score"),
+        *("concepts", "files", "uuids", "score", "by_words"),
     ]
     assert hit.as_json()["files"] == ("store/queue.py",)
     assert hit.as_json(explain=True).keys() - hit.as_json().keys() == {"cosine", "full_text"}

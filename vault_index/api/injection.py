@@ -16,7 +16,7 @@ from vault_index.hotpath import hook_event
 from vault_index.hotpath.log import MAX_SESSION_CHARS
 from vault_index.retrieval.hit import Named
 from vault_index.store import delivery, filters, injections
-from vault_index.store.delivery import LINE, SKILL, WHOLE, Delivery
+from vault_index.store.delivery import LINE, SKILL, WHOLE, Delivery, Given
 from vault_index.store.injections import RecordFilter
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Near(NamedLesson):
     """The lesson that was nearest to the floor in a silence."""
 
     score: float | None
+    by_words: bool = False  # whether words alone were searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class GivenLesson(NamedLesson):
     word: str
     is_taught: bool
     is_line: bool
+    by_words: bool  # whether words alone found it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class GivenSkill:
 
     name: str
     score: float
+    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,19 +191,20 @@ class _Details:
                     word=str(self._words.get(each.lesson, "")),
                     is_taught=each.taught,
                     is_line=each.form == LINE,
+                    by_words=each.by_words,
                 )
                 for each in record.given
                 if each.form in (WHOLE, LINE)
             ),
             skills=tuple(
-                GivenSkill(each.lesson.partition(":")[2], each.score or 0.0)
+                GivenSkill(each.lesson.partition(":")[2], each.score or 0.0, each.by_words)
                 for each in record.given
                 if each.form == SKILL
             ),
             floor=record.floor,
             silent=record.silent,
             missed=record.missed,
-            near=Near(**self._named(record, near.lesson), score=near.score) if near else None,
+            near=self._near(record, near) if near else None,
             others=tuple(
                 NamedLesson(**self._named(record, lesson))
                 for *prompt, lesson in sorted(self._marks)
@@ -209,6 +213,10 @@ class _Details:
             ms=record.ms,
             by=record.by,
         )
+
+    def _near(self, record: Delivery, given: Given) -> Near:
+        named = self._named(record, given.lesson)
+        return Near(**named, score=given.score, by_words=given.by_words)
 
     def _named(self, record: Delivery, id: str) -> dict[str, Any]:
         """Return the fields of a `NamedLesson`."""

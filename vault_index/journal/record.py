@@ -157,11 +157,17 @@ class JournalHit(KeptRecord):
     full_text: float = 0.0
     is_whole: bool = False
 
+    @property
+    def by_words(self) -> bool:
+        """Whether words alone found it: no vector took part."""
+        return bool(self.full_text) and not self.cosine
+
     def as_json(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit as JSON values; with `explain` also `cosine` and `full_text`."""
         values = {name: getattr(self, name) for name in IN_JSON}
         evidence = ("score", "cosine", "full_text") if explain else ("score",)
         values |= {name: round(getattr(self, name), 4) for name in evidence}
+        values |= {"by_words": self.by_words}
         whole = fields(KeptRecord) if self.is_whole else ()
         return values | {each.name: getattr(self, each.name) for each in whole}
 

@@ -20,7 +20,7 @@ from vault_index.lesson.parse import Lesson
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.fingerprint import Comparison
 from vault_index.retrieval import duplicates, entries, evidence, floor, query, scoring, unindexed
-from vault_index.retrieval.hit import Query
+from vault_index.retrieval.hit import Hit, Query
 from vault_index.retrieval.scoring import PIECE_WEIGHT
 from vault_index.store import filters
 from vault_index.text.words import searched_words, stem_of
@@ -111,12 +111,16 @@ SAMPLE = 500  # lessons that say how long one is
 
 @dataclass(frozen=True, slots=True)
 class BestLesson:
-    """The best lesson that a prompt finds, and whether its score is above the floor."""
+    """The best lesson that a prompt finds, and whether its score is above the floor.
+
+    `by_words`: whether words alone found it.
+    """
 
     id: str
     title: str
     score: float
     is_above: bool
+    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +153,16 @@ def outlook(
         others = [hit.base for hit in results.hits if hit.lesson_id != changes]
         finds = least is None or evidence.reason_of(drafted.score(prompt), others) >= least
         best = results.hits[0] if results.hits else None
-        score = round(best.shown_score, 3) if best else 0.0
-        now = BestLesson(best.id, best.title, score, best.is_above(least)) if best else None
+        now = _best(best, least) if best else None
         whole = [hit.id for hit in results.hits if floors and hit.is_above(floors.whole)]
         other = next((id for id in whole if id != changes), "")
         answers.append(Outlook(prompt, now, finds, other))
     return answers
+
+
+def _best(hit: Hit, least: float | None) -> BestLesson:
+    score, is_above = round(hit.shown_score, 3), hit.is_above(least)
+    return BestLesson(hit.id, hit.title, score, is_above, hit.by_words)
 
 
 class _Draft:

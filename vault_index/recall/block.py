@@ -159,7 +159,7 @@ def _suggestion(skill: Hit) -> str:
     says = blocks.shorten_line(quote.defused_line(skill.text), SKILL_CHARS)
     # no agent has it loaded
     where = f", read {quote.defused_line(skill.path)}" if skill.type == "vault" else ""
-    return f"- `/{name}` - {says} ({skill.percent}%{where})"
+    return f"- `/{name}` - {says} ({skill.strength}{where})"
 
 
 def header(hit: Hit) -> str:
@@ -167,7 +167,7 @@ def header(hit: Hit) -> str:
     title = quote.defused_line(named(hit))[:200]
     filed = quote.defused_line(", ".join(hit.filed_under))[:200]
     path = quote.defused_line(hit.path)[:300]
-    found = f"{hit.percent}%" if hit.score else hit.type.replace("_", " ") or "again"
+    found = hit.strength if hit.score else hit.type.replace("_", " ") or "again"
     changed = f"\n  {CHANGED}{quote.defused_line(hit.changed)[:200]}" if hit.changed else ""
     by = signed(quote.defused_line(hit.author), hit)
     return f"- [{filed}] {title} ({found})\n  {path}{by}{changed}"

@@ -131,14 +131,16 @@ def _answer(vault: Vault, event: Event, told: HookReply, receipt: str) -> dict[s
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
 
+def _given(hit: Hit, form: str, score: float) -> Given:
+    is_taught = bool(hit.taught) and form != NEAR
+    return Given(hit.lesson_id, round(score, 4), form, is_taught, hit.by_words)
+
+
 def _record(event: Event, injection: ContextBlock, ms: float, by: str) -> Delivery:
-    given = [
-        Given(hit.lesson_id, round(hit.reason, 4), LINE if hit.as_line else WHOLE, bool(hit.taught))
-        for hit in injection.hits
-    ]
-    given += [Given(hit.lesson_id, round(hit.score, 4), SKILL) for hit in injection.skills]
-    if injection.near and not injection.text:
-        given.append(Given(injection.near.lesson_id, round(injection.near.reason, 4), NEAR))
+    given = [_given(hit, LINE if hit.as_line else WHOLE, hit.reason) for hit in injection.hits]
+    given += [_given(hit, SKILL, hit.score) for hit in injection.skills]
+    if (near := injection.near) and not injection.text:
+        given.append(_given(near, NEAR, near.reason))
     return Delivery(
         event=event.hook_event_name,
         prompt=delivery.key_of(injection.about or event.prompt),

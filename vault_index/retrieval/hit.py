@@ -77,6 +77,7 @@ CONFIDENCE_STEP = 0.025  # confidence 5 or 1 moves a hit by 5%, among hits only
 KNEE = 0.6  # of a sum of evidence: what is beyond comes ever nearer to 1
 MOST_SHOWN = 0.99  # of a figure: taught prompts and exact words add up to more
 TERMS = ("vector", "full text", "confidence", "use")  # of the order by weights: see `query.order`
+BY_WORDS = "by its words"  # in the place of a percentage
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,19 @@ class Hit:
         """The same for people, 0..99."""
         return percent_of(self.shown_score)
 
+    @property
+    def by_words(self) -> bool:
+        """Whether words alone found it: no vector took part, and no taught prompt fired.
+
+        Its score is on the scale of the floors by words, which say nothing to people.
+        """
+        return not (self.cosine or self.taught) and bool(self.full_text or self.exact)
+
+    @property
+    def strength(self) -> str:
+        """The percentage for people, such as "76%"; BY_WORDS where words alone found it."""
+        return strength_of(self.shown_score, by_words=self.by_words)
+
     def is_above(self, floor: float | None) -> bool:
         """Whether the score is reason enough for a floor; True without one."""
         return floor is None or self.reason >= floor
@@ -214,7 +228,7 @@ class Hit:
     def as_json(self) -> dict[str, Any]:
         """Return the hit as JSON values, alike at every door; dates are ISO 8601."""
         values = {"id": self.lesson_id, **{name: getattr(self, name) for name in _IN_JSON}}
-        values |= {"score": self.shown_score, "sum": self.score}
+        values |= {"score": self.shown_score, "sum": self.score, "by_words": self.by_words}
         for name, value in values.items():
             if isinstance(value, float):
                 values[name] = round(value, 4)
@@ -401,6 +415,11 @@ def parts_of(score: float) -> str:
 def percent_of(score: float) -> int:
     """Return a score or a floor for people, 0..99: the one scale that people see."""
     return max(0, min(99, round(100 * score)))
+
+
+def strength_of(score: float, *, by_words: bool) -> str:
+    """Return how near a lesson or a skill is, for people: a percentage, or BY_WORDS."""
+    return BY_WORDS if by_words else f"{percent_of(score)}%"
 
 
 NOT_IN_JSON = (

@@ -29,12 +29,16 @@ key_of = log.key_of  # the hash by which a record knows a prompt
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A lesson or skill of a record. `taught`: whether a taught prompt fired it."""
+    """A lesson or skill of a record.
+
+    `taught`: whether a taught prompt fired it, `by_words`: whether words alone found it.
+    """
 
     lesson: str
     score: float | None = None
     form: str = WHOLE
     taught: bool = False
+    by_words: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from vault_index.api import codec
 from vault_index.entrypoints.cli import completion, context, options, output
 from vault_index.entrypoints.cli.output import from_here
 from vault_index.errors import GitError, UnreadableError, VaultError
-from vault_index.retrieval.hit import percent_of
+from vault_index.retrieval.hit import strength_of
 from vault_index.text.blocks import composed, shorten_line
 from vault_index.text.words import ago, count
 
@@ -478,7 +478,9 @@ def latest(number: int) -> tuple[Injection, ...]:
 def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
     """Yield what a prompt got, a line each."""
     for lesson in record.lessons:
-        score = f"{percent_of(lesson.score)}%" if lesson.score else "without a search"
+        score = "without a search"
+        if lesson.score:
+            score = strength_of(lesson.score, by_words=lesson.by_words)
         score += ", taught" if lesson.is_taught else ", its line" if lesson.is_line else ""
         taught = f"; taught {lesson.taught}" if lesson.taught else ""
         taught += f"; {lesson.word}" if lesson.word else ""
@@ -489,7 +491,8 @@ def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
     for other in record.others:
         yield f"taught {other.taught}: {other.title or other.id}"
     for skill in record.skills:
-        yield f"{skill.name} ({percent_of(skill.score)}%), a skill"
+        score = strength_of(skill.score, by_words=skill.by_words)
+        yield f"{skill.name} ({score}), a skill"
     if record.missed:
         yield f"missed: {record.silent or 'no reason was kept'}"
     elif not (record.lessons or record.skills):
@@ -500,7 +503,8 @@ def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
         if not near or near.score is None or floor is None:
             yield f"silent: {said}"
             return
-        yield f"silent: {said} {hits.nearest(said, near.id, near.score, floor, near.taught)}"
+        beside = hits.nearest(said, near.id, near.score, floor, near.taught, by_words=near.by_words)
+        yield f"silent: {said} {beside}"
         is_near = said in CAN_BE_TAUGHT and JUST_BELOW * floor <= near.score < floor
         if is_near and not near.taught:
             yield f"just below the floor: lessons teach --last {place} --fires {near.id}"

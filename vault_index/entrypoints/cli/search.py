@@ -210,7 +210,10 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
     else:
         near, floor, beside = answer.near, answer.floor, ""
         if near and floor is not None:
-            beside = f" {hits.nearest(answer.silent, near.title, near.reason, floor)}"
+            beside = hits.nearest(
+                answer.silent, near.title, near.reason, floor, by_words=near.by_words
+            )
+            beside = f" {beside}"
         context.note(f"silent: {answer.silent}{beside}")
 
 

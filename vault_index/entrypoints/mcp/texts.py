@@ -37,7 +37,7 @@ MAX_FIRST_CHARS = (350, 1_150)
 def search_results(answer: HitList) -> str:
     """Return hits, and how to get more; of those below the floor a few titles."""
     hits = [hit for hit in answer.hits if hit.is_above(answer.floor)]
-    below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.percent}%)" for hit in answer.hits
+    below = [f"- {line(hit.lesson_id)}: {line(hit.title)} ({hit.strength})" for hit in answer.hits
              if hit not in hits][:BELOW]  # fmt: skip
     notes = [f"Full text only: {line(answer.text_only)}."] if answer.text_only else []
     notes += [line(sentence(without_quotes(answer.unquoted)))] * bool(answer.unquoted)

@@ -16,6 +16,7 @@ from vault_index.entrypoints.web.fields import MAX_PROMPT_CHARS, Id, Text, Word
 from vault_index.entrypoints.web.lessons import one_at_a_time
 from vault_index.entrypoints.web.render import BESIDE, address_with, fragment, page
 from vault_index.entrypoints.web.vault_client import Client
+from vault_index.entrypoints.wording.hits import TOO_FEW_WORDS
 from vault_index.hotpath import spool
 from vault_index.recall.silence import NOTHING
 from vault_index.retrieval.hit import percent_of
@@ -146,6 +147,7 @@ def why_of(record: Injection) -> str:
             return "silent: no lesson shares a word or a meaning with it"
         is_below = near.score < floor  # older records have other rules' silences, too
         figures = f", {percent_of(near.score)}% of {percent_of(floor)}%" if is_below else ""
+        figures = f", {TOO_FEW_WORDS}" if figures and near.by_words else figures
         return f"silent; nearest: {name}{figures}"
     what = f": {name}" if name and said else ""
     return f"{'missed' if record.missed else 'silent'}: {said or 'nobody noted why'}{what}"

@@ -63,7 +63,10 @@ routes = APIRouter(
 )
 _OF_WHOLE = {each.name for each in fields(KeptRecord)} - {*IN_JSON, *PATHS}  # with format=full
 RECORD = shown_as(
-    JournalHit, PATHS | {"cosine", "full_text", "is_whole"}, **dict.fromkeys(_OF_WHOLE, (Any, None))
+    JournalHit,
+    PATHS | {"cosine", "full_text", "is_whole"},
+    by_words=(bool, ...),
+    **dict.fromkeys(_OF_WHOLE, (Any, None)),
 )
 FOUND = shown_as(JournalHits, ("embedder", "missing"), hits=(many(RECORD), ...))
 AROUND = shown_as(Around, ("missing",), records=(many(RECORD), ...))

@@ -265,6 +265,7 @@ HIT = shown_as(
     NOT_IN_JSON,
     id=(str, ...),
     sum=(float, ...),
+    by_words=(bool, ...),
     trigger=(str, ""),
     changed=(str, ""),
     weighted=(list[float], []),

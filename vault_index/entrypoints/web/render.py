@@ -23,7 +23,7 @@ from markupsafe import Markup, escape
 
 from vault_index.entrypoints.web.refusal import Refusal
 from vault_index.features import FEATURES
-from vault_index.retrieval.hit import percent_of
+from vault_index.retrieval.hit import percent_of, strength_of
 from vault_index.store import times
 from vault_index.text.quote import visible
 from vault_index.text.words import ago, count
@@ -74,7 +74,7 @@ def _environment() -> Environment:
     environment.globals.update(lesson=address_of_lesson, address_with=address_with)
     # a style sheet or script of ours, a file of this package, as it goes between its tags
     environment.globals.update(within=lambda name: Markup(_static()[name].decode()))
-    environment.globals.update(percent_of=percent_of, counted=count)
+    environment.globals.update(percent_of=percent_of, strength_of=strength_of, counted=count)
     return environment
 
 

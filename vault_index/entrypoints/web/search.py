@@ -134,6 +134,7 @@ def _contents(client: VaultClient, asked: PageSearch, *, private: bool = False) 
         "above": [_drawn(hit, marked) for hit in hits[:cut]],
         "below": [_drawn(hit, marked) for hit in hits[cut:]],
         "floor": floor,
+        "by_words": bool(answer.text_only),
         "lines": {hit.lesson_id for hit in recall.hits if hit.as_line},
         "skills": [_drawn(hit, marked) for hit in skills],
         "injected": injected | {hit.lesson_id for hit in recall.skills},

@@ -28,7 +28,7 @@ def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
     filed = ", ".join(hit.filed_under) or hit.type
     about = visible_line(f"[{filed}] {hit.path}{signed(hit.author, hit)}")
     taught = ", taught" if hit.taught else ""
-    heading = [f"{number}. {visible_line(named(hit))} ({hit.percent}%{taught})", f"   {about}"]
+    heading = [f"{number}. {visible_line(named(hit))} ({hit.strength}{taught})", f"   {about}"]
     return [*heading, *([f"   {text}"] if text else [])]
 
 
@@ -63,7 +63,7 @@ OUT_OF_ORDER = (
 
 def is_out_of_order(hits: Sequence[Hit]) -> bool:
     """Whether a lesson of a list has a higher percentage than the one above it."""
-    figures = [hit.percent for hit in hits if hit.kind == "lessons"]
+    figures = [hit.percent for hit in hits if hit.kind == "lessons" and not hit.by_words]
     return figures != sorted(figures, reverse=True)
 
 
@@ -78,11 +78,18 @@ def silent_from(are_above: Sequence[bool]) -> int:
     return place
 
 
-def nearest(silent: str, name: str, score: float, floor: float, taught: str = "") -> str:
+TOO_FEW_WORDS = "too few words in common"  # of the nearest lesson, where words alone decide
+
+
+def nearest(
+    silent: str, name: str, score: float, floor: float, taught: str = "", *, by_words: bool = False
+) -> str:
     """Return the lesson that was nearest in a silence; with its evidence where the floor decided."""
     mark = f", taught {taught}" if taught else ""
     if silent != NOTHING or score >= floor:
         return f"({name}{mark})"
+    if by_words:
+        return f"(nearest: {name}, {TOO_FEW_WORDS}{mark})"
     some, least = (f"{percent_of(each)}%" for each in (score, floor))
     if some == least:
         some, least = parts_of(score), parts_of(floor)

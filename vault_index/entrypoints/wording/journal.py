@@ -12,6 +12,7 @@ from vault_index.journal.record import (
     KeptRecord,
     ListedSession,
 )
+from vault_index.retrieval.hit import strength_of
 from vault_index.store.times import lasted, local
 from vault_index.text.words import count
 
@@ -60,7 +61,7 @@ def place(record: KeptRecord) -> str:
 
 def percent(hit: JournalHit) -> str:
     """Return the score of a hit in brackets; "" where it has none."""
-    return f" ({100 * min(1.0, max(0.0, hit.score)):.0f}%)" if hit.score else ""
+    return f" ({strength_of(hit.score, by_words=hit.by_words)})" if hit.score else ""
 
 
 def details(record: KeptRecord) -> Iterator[str]:

@@ -10,6 +10,7 @@ from vault_index.entrypoints.wording import spent
 from vault_index.lesson import passages
 from vault_index.lesson.category import offered
 from vault_index.proposals.draft import AGENT, CHECK
+from vault_index.retrieval.hit import strength_of
 from vault_index.text import blocks
 from vault_index.text.words import count
 
@@ -229,7 +230,8 @@ def finds(prompt: Outlook) -> str:
 
 
 def _score(found: BestLesson) -> str:
-    return f"{max(0, found.score):.0%}, {'above' if found.is_above else 'below'} the floor"
+    strength = strength_of(found.score, by_words=found.by_words)
+    return f"{strength}, {'above' if found.is_above else 'below'} the floor"
 
 
 def status_lines(waiting: LearnStatus) -> Iterator[str]:
