@@ -25,6 +25,7 @@ from vault_index.retrieval import above, entries, query
 from vault_index.retrieval.hit import Query
 from vault_index.store import completing, manifest, ownership
 from vault_index.store.lance import Table
+from vault_index.store.schema import DOCUMENTS
 from vault_index.store.sync import MANY
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import background_index
@@ -80,6 +81,24 @@ def test_what_is_made_later_is_what_would_have_been_made_at_once(vault: Vault) -
     assert not query.run(vault, Query("descale number7", 1)).text_only
     assert not reconcile.sync(vault).wrote
     assert_same_as_a_rebuild(vault)
+
+
+def test_the_vectors_of_more_categories_than_a_sync_waits_for_are_made_in_the_end(
+    make_vault: MakeVault,
+) -> None:
+    lessons = {f"kettle{name}": text for name, text in some_lessons().items()}
+    vault = make_vault(
+        {name.replace(".", "/a."): text for name, text in lessons.items()}, words=True
+    )
+    with_words(vault)
+    reconcile.sync(vault)
+    assert "places" in manifest.load(current(vault), manifest.SCHEMA).derived
+    assert Table(current(vault), WordEmbedder().dimension, DOCUMENTS).has_all_vectors()
+    before = manifest.version(current(vault))
+    assert not reconcile.sync(vault).wrote
+    assert (
+        manifest.version(current(vault)) == before
+    )  # nothing is owed, so nobody waits for the lock
 
 
 def test_one_command_does_both_and_counts_what_it_embedded(vault: Vault) -> None:

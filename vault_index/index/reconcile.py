@@ -218,7 +218,9 @@ class LessonSource(Source[Diff, Stats]):
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         after = replace(after, head=authors.head)
-        sources = replace(sources, manifest=after)
+        if not self.is_hurried and not manifest.waiting(after):
+            at_most = None  # nobody completes derived tables later
+        sources = replace(sources, manifest=after, at_most=at_most)
         stats = _count(before, changes, read)
         stats = replace(stats, embedded=cache.made, no_authors=authors.error)
         shortened = [Problem(path, 0, _SHORTENED) for path in sorted(self.shortened)]
