@@ -57,17 +57,17 @@ if not TYPE_CHECKING:  # it knows them all
         return importlib.import_module(f"{__name__}.{name}")
 
 
-def answer_on_wire(about: Vault | Journal, asked: Mapping[str, Any]) -> dict[str, Any]:
+def answer_on_wire(about: Vault | Journal, request: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a question `{"ask": name, "with": {...}}`, as `codec.to_wire` spells the answer.
 
     Raises VaultError, for an unknown question and a command, too.
     """
-    name = str(asked["ask"])
+    name = str(request["ask"])
     module, _, function = name.partition(".")
     form = None
     if module in MODULES:
         form = getattr(importlib.import_module(f"{__name__}.{module}"), function, None)
     if not isinstance(form, Form) or form.name != name or form.is_command:
         raise VaultError(f"there is no {name!r} here", "see the modules of `vault_index.api`")
-    values = codec.arguments(form.function, asked.get("with") or {})
+    values = codec.arguments(form.function, request.get("with") or {})
     return codec.to_wire(form.function(about, **values))

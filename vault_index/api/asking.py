@@ -59,7 +59,7 @@ def ask(
     written, and {"event": "waiting"} in each second that the model is silent; what it raises ends the
     model's call. Raises VaultError.
     """
-    asked = _checked(query)
+    checked = _checked(query)
     conversation = conversations.open_(vault, session_id, session_name, owner)
     if session_name and not vault.config[AskTable].record:
         caller.note(
@@ -71,18 +71,20 @@ def ask(
     named = SearchRequest("", document, lesson, category)
     find = _search_of(vault, caller, named, is_journal_open=journal)
     before, most = conversation.exchanges, vault.config[AskTable].max_searches
-    done = respond.answer(asked, opened, find, caller.event, before, most)
+    answer = respond.answer(checked, opened, find, caller.event, before, most)
     if trouble:
-        status = UNKNOWN if done.status == UNKNOWN else FAILED
-        done = replace(done, status=status, model=name, trouble=trouble.message, hint=trouble.hint)
-    is_answered = bool(done.model) and done.status != FAILED  # what is not is not sent again
+        status = UNKNOWN if answer.status == UNKNOWN else FAILED
+        answer = replace(
+            answer, status=status, model=name, trouble=trouble.message, hint=trouble.hint
+        )
+    is_answered = bool(answer.model) and answer.status != FAILED  # what is not is not sent again
     try:
-        exchange = Exchange(asked, done.answer) if is_answered else None
+        exchange = Exchange(checked, answer.answer) if is_answered else None
         if went := conversations.add(vault, conversation, exchange):
             caller.note(f"note: {went}")
     except VaultError as error:
         caller.note(f"warning: the conversation is not kept: {error.message}")
-    return replace(done, session_id=session_id or conversation.id)
+    return replace(answer, session_id=session_id or conversation.id)
 
 
 def _checked(query: str) -> str:

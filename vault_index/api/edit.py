@@ -64,10 +64,10 @@ def add_lesson(
         first=commit_first if commit else None,
     )  # fmt: skip
     with suppress(VaultError):  # it is written
-        made = parse.parse_file(files.read_file(written), written.name)[0].title.casefold()
+        new_title = parse.parse_file(files.read_file(written), written.name)[0].title.casefold()
         for each in entries.entries(vault):
             is_other = each.path != str(written.relative_to(vault.root))
-            if is_other and each.title.casefold() == made:
+            if is_other and each.title.casefold() == new_title:
                 caller.note(f"note: {each.path} has this title, too: add to that one instead?")
     return Changed(parse.id_of(str(written.relative_to(vault.lessons_dir))), str(written))
 
@@ -99,8 +99,8 @@ def ingest(
     A lesson that has the id of one is changed, unless `only_new` are wanted.
     """
     ids = [item.id for item in items if item.id]
-    taken = caller.ask(api.lesson.categories(ids=ids)) if ids else {}
-    return [update.put_item(vault, each, taken, only_new=only_new) for each in items]
+    existing = caller.ask(api.lesson.categories(ids=ids)) if ids else {}
+    return [update.put_item(vault, each, existing, only_new=only_new) for each in items]
 
 
 @command

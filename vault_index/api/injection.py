@@ -130,7 +130,7 @@ def select(
     limit: int = 50,
     offset: int = 0,
 ) -> Injections:
-    """Return what agents got at which prompt.
+    """Return the prompts of agents with the lessons that each got.
 
     `session` is the beginning of an id and `lesson` a part of one; `only` is "answered", "silent"
     or "failed", `since` ISO 8601; `only_prompts` leaves out the starts of sessions.
@@ -144,8 +144,8 @@ def select(
     injections.take_in_misses(home, root)
     some = injections.records(home, root, chosen, limit + 1, max(0, offset))
     shown = tuple(map(_Details(vault, some[:limit]).of, some[:limit]))
-    every = replace(chosen, events=[*hooks, injections.SEARCH, injections.READ])
-    return Injections(shown, len(some) > limit, injections.total(home, root, every))
+    counted = replace(chosen, events=[*hooks, injections.SEARCH, injections.READ])
+    return Injections(shown, len(some) > limit, injections.total(home, root, counted))
 
 
 class _Details:
@@ -156,8 +156,8 @@ class _Details:
 
         self._marks = injections.marks(vault.config.home, vault.root)
         given_ids = {given.lesson for each in some for given in each.given if given.form != SKILL}
-        asked = {(each.session, each.prompt) for each in some}
-        taught = {lesson for *prompt, lesson in self._marks if (*prompt,) in asked}
+        prompts = {(each.session, each.prompt) for each in some}
+        taught = {lesson for *prompt, lesson in self._marks if (*prompt,) in prompts}
         ids = sorted(given_ids | taught)
         self._titles: dict[str, str] = {}  # of those that there are; of a withheld one its id
         with suppress(VaultError):
@@ -173,7 +173,7 @@ class _Details:
         """Return a record with all that is known of it."""
         session, key, near = record.session, record.prompt, record.near
         in_journal = self._texts.in_journal(session)
-        given = [each.lesson for each in record.given]
+        lesson_ids = [each.lesson for each in record.given]
         return Injection(
             time=record.time,
             event=record.event,
@@ -208,7 +208,7 @@ class _Details:
             others=tuple(
                 NamedLesson(**self._named(record, lesson))
                 for *prompt, lesson in sorted(self._marks)
-                if prompt == [session, key] and lesson not in given
+                if prompt == [session, key] and lesson not in lesson_ids
             ),
             ms=record.ms,
             by=record.by,
@@ -237,10 +237,10 @@ class _Texts:
 
         self._journal = Journal(vault.config)
         self.in_journal = functools.cache(self._in_journal)
-        self._known = functools.cache(self._prompts)
+        self._prompts_of = functools.cache(self._prompts)
 
     def of(self, session: str, key: str) -> str:
-        return self._known(session).get(key, "") if session and key else ""
+        return self._prompts_of(session).get(key, "") if session and key else ""
 
     def _in_journal(self, id: str) -> Session | None:
         from vault_index.journal import archive
@@ -251,8 +251,8 @@ class _Texts:
         from vault_index.journal import archive
         from vault_index.transcripts.moments import PERSON
 
-        kept = self.in_journal(id)
-        moments = archive.moments_of(self._journal, kept) if kept else self._of_agent(id)
+        session = self.in_journal(id)
+        moments = archive.moments_of(self._journal, session) if session else self._of_agent(id)
         return {delivery.key_of(each.text): each.text for each in moments if each.kind == PERSON}
 
     def _of_agent(self, id: str) -> Iterable[Moment]:
@@ -308,11 +308,11 @@ def teach_lesson(
 
     is_error = kind in teach.ERRORS
     if not is_error and kind not in teach.PROMPTS:
-        every = ", ".join((*teach.PROMPTS, *teach.ERRORS))
-        raise VaultError(f"no list of prompts {kind!r:.40}", f"choose one of {every}")
+        kinds = ", ".join((*teach.PROMPTS, *teach.ERRORS))
+        raise VaultError(f"no list of prompts {kind!r:.40}", f"choose one of {kinds}")
     entry = caller.ask(api.lesson.show(name=name))
-    home, at = vault.config.home, (session[:MAX_SESSION_CHARS], key or _key(prompt), entry.id)
-    mark = injections.marks(home, vault.root).get(at) if undo else None
+    home, marked = vault.config.home, (session[:MAX_SESSION_CHARS], key or _key(prompt), entry.id)
+    mark = injections.marks(home, vault.root).get(marked) if undo else None
     if mark and not prompt.strip():
         prompt = next((each for each in getattr(entry, kind) if _key(each) == mark.written), "")
     prompt = prompt if prompt.strip() else _prompt_of(vault, session, key)
@@ -342,7 +342,7 @@ def teach_lesson(
 def _comes(
     vault: Vault, caller: Caller, lesson: str, prompt: str, *, is_error: bool
 ) -> tuple[bool, str]:
-    """Return whether a lesson comes at a prompt or line now, and why nothing does, if so."""
+    """Whether a lesson comes at a prompt or line now; if nothing does, also the reason."""
     from vault_index.api import search
     from vault_index.text import failure
 
@@ -355,8 +355,8 @@ def _comes(
 
 def _prompt_of(vault: Vault, session: str, key: str) -> str:
     """Return the text of a prompt by its hash, redacted; "" where nothing has it any more."""
-    asked = RecordFilter(session=session[:MAX_SESSION_CHARS])
-    for each in injections.records(vault.config.home, vault.root, asked):
+    chosen = RecordFilter(session=session[:MAX_SESSION_CHARS])
+    for each in injections.records(vault.config.home, vault.root, chosen):
         if each.said and each.prompt == key:
             return each.said
     return _Texts(vault).of(session, key)
@@ -406,7 +406,7 @@ class Stale:
 
 @command
 def stale_lessons(vault: Vault, caller: Caller, only_wrong: bool = False) -> Stale:
-    """List why lessons should be looked at again; with `only_wrong` those that were called wrong."""
+    """List the reasons to look at lessons again; with `only_wrong` of those that were called wrong."""
     from vault_index.recall import outdated, ratings
 
     caller.index(vault)
@@ -455,22 +455,24 @@ def confirm(vault: Vault, caller: Caller, names: Sequence[str], by: str = "perso
         raise VaultError(update.ONLY_PERSONS, f"ask a person to confirm {fingerprints[0]}")
     harmless.say(fingerprints, vault.config.home)
     lessons = [name for name in names if name not in fingerprints]
-    asked = [caller.ask(api.lesson.show(name=name)) for name in lessons]
-    done: list[ConfirmedLesson] = []
+    entries = [caller.ask(api.lesson.show(name=name)) for name in lessons]
+    confirmed: list[ConfirmedLesson] = []
     failed: list[str] = []
-    for entry in {each.id: each for each in asked}.values():
+    for entry in {each.id: each for each in entries}.values():
         try:
-            made = confirm.confirm(vault, entry, today, by)
+            result = confirm.confirm(vault, entry, today, by)
         except VaultError as error:
             failed.append(error.message)
             continue
         is_cleared = _clear_wrong(vault, entry.id, by)
-        released = made.is_released or is_cleared
-        lines = [each.line for each in made.harmless]
-        done.append(ConfirmedLesson(entry.id, str(made.file), made.is_changed, released, lines))
-    if any(each.released for each in done):
+        released = result.is_released or is_cleared
+        lines = [each.line for each in result.harmless]
+        confirmed.append(
+            ConfirmedLesson(entry.id, str(result.file), result.is_changed, released, lines)
+        )
+    if any(each.released for each in confirmed):
         caller.index(vault, or_stale=True)  # no file need have changed
-    return Confirmation(done, today.isoformat(), failed)
+    return Confirmation(confirmed, today.isoformat(), failed)
 
 
 def _clear_wrong(vault: Vault, id: str, by: str) -> bool:

@@ -198,7 +198,7 @@ def day(
 
 @recorded
 def status(journal: Journal) -> JournalOverview:
-    """Return what is recorded and kept, and what went wrong."""
+    """Return the recorded folders, the kept sessions, and the failures."""
     from vault_index.journal import archive
 
     return archive.overview(journal)
@@ -226,15 +226,15 @@ def import_transcripts(
     if project:
         name = projects.choose(journal, project, others=importing.project_names(journal)) or ""
     progress = None if dry_run else caller.progress_of("reading transcripts")
-    done = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
+    imported = importing.import_all(journal, limit, name, dry_run=dry_run, progress=progress)
     if not dry_run:
         if went := forget.expire(journal).went(journal):
             caller.note(f"note: {went}")
         making = caller.progress_of("indexing the journal")
         stats = index.sync(journal, completes=False, progress=making)
-        done.seconds += stats.seconds
-        done.by_words = index.complete_later(journal, stats)
-    return done
+        imported.seconds += stats.seconds
+        imported.by_words = index.complete_later(journal, stats)
+    return imported
 
 
 @command
@@ -258,8 +258,8 @@ def _shown(session: Session, records: Iterable[Record]) -> SessionRecords:
     return SessionRecords(_listed(session), tuple(_kept(session, each) for each in records))
 
 
-def _values(given: Record | Session, kind: type) -> dict[str, Any]:
-    return {each.name: getattr(given, each.name) for each in fields(kind)}
+def _values(source: Record | Session, kind: type) -> dict[str, Any]:
+    return {each.name: getattr(source, each.name) for each in fields(kind)}
 
 
 def _kept(session: Session, record: Record) -> KeptRecord:
@@ -272,9 +272,9 @@ def _kept(session: Session, record: Record) -> KeptRecord:
 def _listed(session: Session) -> ListedSession:
     modified = dict.fromkeys(path for record in session.records for path in record.files_modified)
     summary = next((each for each in session.records if each.kind == SUMMARY), None)
-    asked = summary.fields.get("request", "").partition("\n")[0] if summary else ""
+    summary_request = summary.fields.get("request", "").partition("\n")[0] if summary else ""
     typed = next((each.title for each in session.records), "")
-    request = " ".join((asked or typed).split())
+    request = " ".join((summary_request or typed).split())
     prompts = sum(each.origin in _ASKING for each in session.records)
     return ListedSession(
         **_values(session, SessionHead) | {"prompts": prompts},

@@ -223,8 +223,8 @@ def _count(
     from vault_index.store.delivery import Delivery, Given
 
     ms = 1000 * (time.monotonic() - began)
-    given = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
-    new = Delivery(event, prompt=delivery.key_of(text), ms=round(ms, 1), by="learn", given=given)
+    lessons = tuple(Given(lesson, round(score, 4)) for lesson, score in used)
+    new = Delivery(event, prompt=delivery.key_of(text), ms=round(ms, 1), by="learn", given=lessons)
     with suppress(WriteError):
         delivery.record(vault.config.home, vault.root, new)
 

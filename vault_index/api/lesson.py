@@ -47,7 +47,7 @@ def show(vault: Vault, name: str) -> WholeEntry:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many lessons there are by category: in and below it, and in it alone."""
+    """The number of lessons by category: in and below it, and in it alone."""
 
     counts: Mapping[str, int]
     own: Mapping[str, int]
@@ -100,7 +100,7 @@ class Page:
 
 @question
 def page(vault: Vault, name: str) -> Page:
-    """Return a lesson with what its page shows."""
+    """Return a lesson with all that its page shows."""
     from vault_index.retrieval import documents, entries
 
     entry, near = entries.entry_or_near(vault, name)
@@ -113,7 +113,7 @@ def page(vault: Vault, name: str) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often agents got a lesson, and when last; `word` is the last that somebody said of it.
+    """The number of times that agents got a lesson, the last time, and `word`, its last rating.
 
     Both are "" for never.
     """
@@ -125,7 +125,7 @@ class Tally:
 
 @recorded
 def tally(vault: Vault, id: str) -> Tally:
-    """Return what became of a lesson."""
+    """Return the use of a lesson: how often agents got it, and when last."""
     from vault_index.recall import ratings
     from vault_index.store import injections
 
@@ -144,7 +144,7 @@ def nearest(vault: Vault, id: str, most: int = 5) -> tuple[Like, ...]:
 
 @question
 def related(vault: Vault, id: str, both: bool = False) -> tuple[Relation, ...]:
-    """List what a lesson is related to; with `both`, also the lessons that name it."""
+    """List the lessons that a lesson is related to; with `both`, also those that name it."""
     from vault_index.retrieval import entries
 
     return tuple(entries.related(vault, _entry(vault, id), both=both))

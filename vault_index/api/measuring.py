@@ -40,8 +40,8 @@ def measure_embedder(vault: Vault, caller: Caller) -> None:
 def _ask_half(vault: Vault, half: int, progress: Progress) -> Unanswered:
     count = measuring.HALVES
 
-    def of_both(done: int, of: int) -> None:
-        progress(half * of + done, count * of)
+    def of_both(answered: int, of: int) -> None:
+        progress(half * of + answered, count * of)
 
     with tempfile.TemporaryDirectory(prefix="lessons-measure-") as folder:
         init(Path(folder))

@@ -255,7 +255,7 @@ def compare(vault: Vault, proposal: Proposal) -> Comparison:
 
 @question
 def preview(vault: Vault, card: Card) -> Card:
-    """Return a card with what a reviewer wants to know of it beside the lessons."""
+    """Return a card with the facts on its lessons that a reviewer wants to know."""
     title, text, changes = card.title, card.text, card.changes
     compared = similarity.compare(vault, card, without=changes)
     if changes and (entry := entries.entry_or_near(vault, changes)[0]):

@@ -42,34 +42,34 @@ def found(vault: Vault, query: Query, *, only_trusted: bool = False) -> HitList:
     from vault_index.retrieval import entries, floor
 
     k = query.k or vault.config.search.hits or HITS
-    asked = replace(query, k=k, weighted=True, phrases=True)
-    results = _every(vault, asked, only_trusted=only_trusted)
+    wanted = replace(query, k=k, weighted=True, phrases=True)
+    results = _every(vault, wanted, only_trusted=only_trusted)
     if query.for_agent and not results.hits and "lessons" in query.kinds:
         entries.refuse_unknown(vault, query.categories)
-    place, text_only = results.place, bool(results.text_only)
+    document, text_only = results.document, bool(results.text_only)
     floors = floor.in_force(vault, query.text, text_only=text_only)
     return replace(
         _listed(vault, results),
         dropped=tuple(results.dropped),
-        place=f"{place.title} ({place.path})" if place else "",
+        place=f"{document.title} ({document.path})" if document else "",
         floor=floors.line if floors else None,
         whole_floor=floors.whole if floors else None,
         skills_floor=floor.for_skills(vault, text_only=text_only),
     )
 
 
-def _every(vault: Vault, asked: Query, *, only_trusted: bool) -> Results:
+def _every(vault: Vault, wanted: Query, *, only_trusted: bool) -> Results:
     """Return the hits of a search, of the vaults above as well: up to `k` lessons, then skills."""
     from vault_index.recall import allowed
     from vault_index.retrieval import floor, query
 
-    results = query.every_kind(vault, asked)
+    results = query.every_kind(vault, wanted)
     if only_trusted:
         results = replace(results, hits=allowed.only_trusted(vault, results.hits))
-        results = floor.with_above(vault, asked, results, allowed.only_trusted)
+        results = floor.with_above(vault, wanted, results, allowed.only_trusted)
     else:
-        results = floor.with_above(vault, asked, results)
-    lessons = [hit for hit in results.hits if hit.kind == "lessons"][: asked.k]
+        results = floor.with_above(vault, wanted, results)
+    lessons = [hit for hit in results.hits if hit.kind == "lessons"][: wanted.k]
     return replace(results, hits=lessons + [hit for hit in results.hits if hit.kind != "lessons"])
 
 
@@ -126,7 +126,7 @@ def classify(vault: Vault) -> tuple[classifier.ProbableCategories, ...]:
 
 @question
 def recall(vault: Vault, query: str, project: str = "") -> ContextBlock:
-    """Return what an agent would get for a prompt; `project` is the folder the agent is in."""
+    """Return the block that an agent would get for a prompt; `project` is the folder the agent is in."""
     from vault_index.recall import select
 
     return select.for_prompt(vault, query, project=Path(project) if project else None)
@@ -181,7 +181,7 @@ def fired(vault: Vault, prompts: Sequence[str]) -> Fired:
 
 @command
 def recall_failure(vault: Vault, caller: Caller, output: str, command: str = "") -> ContextBlock:
-    """Return what an agent would get for a command that failed with this output: as `recall` does."""
+    """Return the block that an agent would get for a command that failed with this output."""
     from vault_index.text import failure
 
     return failure_recalled(vault, caller, failure.read(command, output))

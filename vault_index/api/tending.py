@@ -62,15 +62,15 @@ def accept(vault: Vault, caller: Caller, batch: str, commit: bool = False) -> Ac
         raise VaultError(f"no batch {batch!r:.80} waits", "see `lessons review list`")
     if commit:
         refuse_uncommitted(vault)
-    paths, left = list[str](), dict[str, str]()
-    for done, each in enumerate(waiting):
-        caller.progress("accepting", done, len(waiting))
+    paths, refused = list[str](), dict[str, str]()
+    for number, each in enumerate(waiting):
+        caller.progress("accepting", number, len(waiting))
         try:
             accepted = caller.ask(api.proposal.accept(id=each.id))
         except VaultError as error:
-            left[each.changes] = error.message
+            refused[each.changes] = error.message
         else:
             paths.append(accepted.path)
     if commit and paths:
         commit_batch(vault, paths)
-    return AcceptedBatch(tuple(dict.fromkeys(paths)), left)
+    return AcceptedBatch(tuple(dict.fromkeys(paths)), refused)

@@ -40,21 +40,21 @@ def check(text: str, numbers: Collection[int]) -> tuple[str, list[int]]:
 
 def _checked(line: str, numbers: Sequence[int], cited: list[int]) -> str:
     """Return a line without citations of other numbers; those that it has are added to a list."""
-    out, at = "", 0
+    out, end = "", 0
     for token in _TOKEN.finditer(line):
-        out += line[at : token.start()]
+        out += line[end : token.start()]
         named = _named(token["inner"], numbers) if token["group"] else None
-        at = token.end()
+        end = token.end()
         if named is None and not token["note"]:
             out += token[0]
         elif named:
             cited += [number for number in named if number not in cited]
             out += "".join(f"[{number}]" for number in named)
-        elif _JOINS.search(out) or line[at : at + 1] in ("(", "`", "~"):
+        elif _JOINS.search(out) or line[end : end + 1] in ("(", "`", "~"):
             out += _GAP
         else:
             out = _BEFORE.sub("", out)
-    return out + line[at:]
+    return out + line[end:]
 
 
 def _named(inner: str, numbers: Sequence[int]) -> list[int] | None:
@@ -63,5 +63,5 @@ def _named(inner: str, numbers: Sequence[int]) -> list[int] | None:
     ranges = [(int(part[1]), int(part[2] or part[1])) for part in parts if part]
     if not parts or len(ranges) < len(parts):
         return None
-    every = (each for first, last in ranges for each in numbers if first <= each <= last)
-    return list(dict.fromkeys(every))
+    returned = (each for first, last in ranges for each in numbers if first <= each <= last)
+    return list(dict.fromkeys(returned))

@@ -82,13 +82,13 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
 
 
 def _every(vault: Vault) -> list[Conversation]:
-    place = state.vault_of(vault.root)
+    vault_key = state.vault_of(vault.root)
     if not vault.config[AskTable].record:
         with _lock:
-            return [each for (root, _), each in _in_memory.items() if root == place]
+            return [each for (root, _), each in _in_memory.items() if root == vault_key]
     with state.reading(vault.config.home) as db:
         of = "WHERE vault = ? ORDER BY at"
-        return state.select(db, "conversation", Conversation, of, [place])
+        return state.select(db, "conversation", Conversation, of, [vault_key])
 
 
 def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> str:
@@ -97,12 +97,12 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
     Exchanges that another question of the same conversation added meanwhile stay. Return a line
     about what expired, "" if nothing did. Raises WriteError.
     """
-    place = state.vault_of(vault.root)
+    vault_key = state.vault_of(vault.root)
     if not vault.config[AskTable].record:
         with _lock:
             now = _with(vault, conversation, exchange)
-            _in_memory[place, now.id] = now
-            _in_memory.move_to_end((place, now.id))
+            _in_memory[vault_key, now.id] = now
+            _in_memory.move_to_end((vault_key, now.id))
             while len(_in_memory) > MAX_IN_MEMORY:
                 _in_memory.popitem(last=False)
         return ""
@@ -110,9 +110,11 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
         went = _expire(db, vault)
         now = _with(vault, conversation, exchange)
         exchanges = tuple(Exchange(*map(redact, each)) for each in now.exchanges)
-        db.execute("DELETE FROM conversation WHERE vault = ? AND id = ?", [place, now.id])
-        at = datetime.now(UTC).isoformat()
-        state.insert(db, "conversation", replace(now, exchanges=exchanges), vault=place, at=at)
+        db.execute("DELETE FROM conversation WHERE vault = ? AND id = ?", [vault_key, now.id])
+        when = datetime.now(UTC).isoformat()
+        state.insert(
+            db, "conversation", replace(now, exchanges=exchanges), vault=vault_key, at=when
+        )
     return went
 
 
@@ -126,12 +128,12 @@ def _with(vault: Vault, conversation: Conversation, exchange: Exchange | None) -
 
 
 def _expire(db: sqlite3.Connection, vault: Vault) -> str:
-    """Remove what is older than the last but today's: a clock that is wrong today lets nothing go."""
+    """Remove old conversations, by the last one but today's: a clock that is wrong today removes none."""
     days = vault.config[JournalTable].retention_days
     yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     last = "SELECT max(at) FROM conversation WHERE at < ?"
-    (at,) = db.execute(last, [yesterday]).fetchone()
-    oldest = times.days_before(days, datetime.fromisoformat(at)) if at else None
+    (latest,) = db.execute(last, [yesterday]).fetchone()
+    oldest = times.days_before(days, datetime.fromisoformat(latest)) if latest else None
     if oldest is None:
         return ""
     old = db.execute("DELETE FROM conversation WHERE at < ?", [oldest.isoformat()]).rowcount

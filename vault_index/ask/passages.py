@@ -116,19 +116,23 @@ def find(vault: Vault, wanted: SearchRequest) -> SearchResult:
     """
     here = _find(vault, wanted)
     farther: list[Passage] = []
-    for place, other in [] if wanted.document else above.opened(vault):
-        known = [(own, start, end) for id, start, end in wanted.seen for own in place.own([id])]
-        asked = replace(wanted, lesson_number=None, seen=tuple(known))
+    for origin, other in [] if wanted.document else above.opened(vault):
+        seen = [
+            (inner_id, start, end)
+            for id, start, end in wanted.seen
+            for inner_id in origin.own_ids([id])
+        ]
+        request = replace(wanted, lesson_number=None, seen=tuple(seen))
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
-            for each in _find(other, asked).passages:
-                id, path = place.marked(each.id, each.path)
+            for each in _find(other, request).passages:
+                id, path = origin.marked(each.id, each.path)
                 farther.append(replace(each, id=id, path=path))
     if not farther:
         return here
-    every: dict[str, Passage] = {}
+    by_text: dict[str, Passage] = {}
     for each in (*here.passages, *farther):  # the nearer has what both have
-        every.setdefault(each.text, each)
-    ranked = sorted(every.values(), key=lambda each: -each.score)
+        by_text.setdefault(each.text, each)
+    ranked = sorted(by_text.values(), key=lambda each: -each.score)
     strong = [each for each in ranked if not each.is_weak][:MAX_PASSAGES]
     weak = [each for each in ranked if each.is_weak][: _room_for_weak(strong, wanted)]
     return replace(here, passages=(*strong, *weak))
@@ -139,39 +143,39 @@ def _room_for_weak(strong: Sequence[Passage], wanted: SearchRequest) -> int:
 
 
 def _find(vault: Vault, wanted: SearchRequest) -> SearchResult:
-    place = _place(vault, wanted)
-    asked = Query(
-        f"{wanted.query} {place.extra}".strip(),
+    scope = _scope(vault, wanted)
+    request = Query(
+        f"{wanted.query} {scope.extra}".strip(),
         CANDIDATES + len(wanted.seen),
-        categories=(place.category,) if place.category else (),
-        within=place.document,
-        lesson=place.number,
+        categories=(scope.category,) if scope.category else (),
+        within=scope.document,
+        lesson=scope.number,
         for_agent=True,
         weighted=True,
     )
-    lesson = place.lesson
-    hits, near = (_lesson(vault, asked, lesson), []) if lesson else split_at_floor(vault, asked)
-    made = _passages(vault, wanted, allowed.only_trusted(vault, hits), MAX_PASSAGES)
-    room = _room_for_weak(made, wanted)
+    lesson = scope.lesson
+    hits, near = (_lesson(vault, request, lesson), []) if lesson else split_at_floor(vault, request)
+    found = _passages(vault, wanted, allowed.only_trusted(vault, hits), MAX_PASSAGES)
+    room = _room_for_weak(found, wanted)
     weak = _passages(vault, wanted, allowed.only_trusted(vault, near), room) if room else []
     if wanted.best:
-        chosen = sentences.best(vault, wanted.query, [each.text for each in made])
-        made = [replace(each, best=own) for each, own in zip(made, chosen, strict=True)]
-    made += [replace(each, is_weak=True) for each in weak]
-    return SearchResult(tuple(made), place.title, place.notes)
+        chosen = sentences.best(vault, wanted.query, [each.text for each in found])
+        found = [replace(each, best=sentence) for each, sentence in zip(found, chosen, strict=True)]
+    found += [replace(each, is_weak=True) for each in weak]
+    return SearchResult(tuple(found), scope.title, scope.notes)
 
 
-def split_at_floor(vault: Vault, asked: Query) -> tuple[list[Hit], list[Hit]]:
+def split_at_floor(vault: Vault, request: Query) -> tuple[list[Hit], list[Hit]]:
     """Search, and return the hits above the floor and the others."""
-    results = query.run(vault, asked)
-    floors = floor.in_force(vault, asked.text, text_only=bool(results.text_only))
+    results = query.run(vault, request)
+    floors = floor.in_force(vault, request.text, text_only=bool(results.text_only))
     least = floors.line if floors else None
     reach = [hit for hit in results.hits if hit.is_above(least)]
     return reach, [hit for hit in results.hits if not hit.is_above(least)]
 
 
-def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
-    hits = query.run(vault, replace(asked, k=1)).hits
+def _lesson(vault: Vault, request: Query, lesson: str) -> list[Hit]:
+    hits = query.run(vault, replace(request, k=1)).hits
     if not hits:  # full text alone, and no word of it was asked for
         where = filters.all_of(filters.wholes_of([lesson]), filters.FOR_AGENTS)
         rows = vault.open_index().store.rows(schema.LESSONS.shown, where)
@@ -179,7 +183,7 @@ def _lesson(vault: Vault, asked: Query, lesson: str) -> list[Hit]:
     return hits
 
 
-def _place(vault: Vault, wanted: SearchRequest) -> _SearchScope:
+def _scope(vault: Vault, wanted: SearchRequest) -> _SearchScope:
     """Return the places to search for a question, and notes on the names that nothing has."""
     notes, number = list[str](), wanted.lesson_number
     within = _named(vault, wanted.document, notes)
@@ -192,14 +196,14 @@ def _place(vault: Vault, wanted: SearchRequest) -> _SearchScope:
             [f"lesson {number} of no document that the vault has"] if number is not None else []
         )
         return _SearchScope(category=below, title=below, extra=extra, notes=tuple(notes))
-    place = _SearchScope(within.path, below, title=within.title)
+    scope = _SearchScope(within.path, below, title=within.title)
     if number is not None:
         if lesson := documents.lesson_numbered(vault, within.path, number):
             title = f"{within.title}, lesson {number}: {lesson.title}"
-            place = replace(place, lesson=lesson.id, number=number, title=title)
+            scope = replace(scope, lesson=lesson.id, number=number, title=title)
         else:
             notes.append(f"{within.title!r} has no lesson {number}, so all of it was searched")
-    return replace(place, notes=tuple(notes))
+    return replace(scope, notes=tuple(notes))
 
 
 def _named(vault: Vault, name: str, notes: list[str]) -> Document | None:
@@ -216,10 +220,10 @@ def _category(vault: Vault, name: str, notes: list[str]) -> str:
     path = category.normalise(name)
     if any(each.kind == CATEGORY and each.path == path for each in documents.places(vault)):
         return path
-    place = _named(vault, name, notes)
-    if place is not None and place.kind == CATEGORY:
-        return place.path
-    if place is not None:
+    document = _named(vault, name, notes)
+    if document is not None and document.kind == CATEGORY:
+        return document.path
+    if document is not None:
         notes.append(f"no category is called {name.strip()!r}, so none was searched alone")
     return ""
 
@@ -229,26 +233,26 @@ def _passages(vault: Vault, wanted: SearchRequest, hits: Sequence[Hit], most: in
     where = filters.wholes_of([hit.lesson_id for hit in hits])
     rows = vault.open_index().store.rows(("lesson_id", "text"), where)
     wholes = {row["lesson_id"]: row["text"] or "" for row in rows}
-    made: list[Passage] = []
+    found: list[Passage] = []
     outlines: list[Passage] = []
     for hit in hits:
-        if len(made) == most:
+        if len(found) == most:
             break
         whole = wholes.get(hit.lesson_id, hit.text)
         whole = whole if hit.text in whole else hit.text
         spans = [(begin, end) for id, begin, end in wanted.seen if id == hit.lesson_id]
-        place = _unseen(wanted.query, hit, whole, spans)
-        if place is None:
+        span = _unseen(wanted.query, hit, whole, spans)
+        if span is None:
             continue
-        passage = _passage(vault, wanted.query, hit, whole, *place)
-        made.append(passage)
-        if not spans and len(made) <= MAX_BESIDE_OUTLINES < most:
+        passage = _passage(vault, wanted.query, hit, whole, *span)
+        found.append(passage)
+        if not spans and len(found) <= MAX_BESIDE_OUTLINES < most:
             outlines += filter(None, [_outline(passage, whole)])
-    return made[: most - len(outlines)] + outlines
+    return found[: most - len(outlines)] + outlines
 
 
 def _unseen(
-    question: str, hit: Hit, whole: str, seen: Sequence[tuple[int, int]]
+    question: str, hit: Hit, whole: str, spans: Sequence[tuple[int, int]]
 ) -> tuple[slice, slice] | None:
     """Return the match, or the best line that is not seen yet, and where to widen it; None if all is."""
     start = max(0, whole.find(hit.text))
@@ -256,23 +260,23 @@ def _unseen(
     if len(hit.text) > MAX_CHARS:  # a code fence, or a lesson that was found as a whole
         start += _matched(question, hit.text)
         match = slice(start, start)
-    if not seen:
+    if not spans:
         return match, slice(0, len(whole))
-    rest = _gaps(seen, len(whole))
+    rest = _gaps(spans, len(whole))
     for gap in rest:
         if gap.start <= match.start and match.stop <= gap.stop:
             return match, gap
     return _best_line(question, whole, rest, match.start)
 
 
-def _gaps(seen: Sequence[tuple[int, int]], length: int) -> list[slice]:
+def _gaps(spans: Sequence[tuple[int, int]], length: int) -> list[slice]:
     """Return the parts of a text beside the spans seen; (0, 0) is all of it."""
-    gaps, at = [], 0
-    for begin, end in sorted((begin, end or length) for begin, end in seen):
-        if begin > at:
-            gaps.append(slice(at, begin))
-        at = max(at, end)
-    return [*gaps, slice(at, length)] if at < length else gaps
+    gaps, start = [], 0
+    for begin, end in sorted((begin, end or length) for begin, end in spans):
+        if begin > start:
+            gaps.append(slice(start, begin))
+        start = max(start, end)
+    return [*gaps, slice(start, length)] if start < length else gaps
 
 
 def _outline(passage: Passage, whole: str) -> Passage | None:
@@ -346,7 +350,7 @@ def _best_line(
     question: str, text: str, parts: Sequence[slice], after: int = -1
 ) -> tuple[slice, slice] | None:
     """Return the line with most words of a question, of equal ones one `after` a place; and its part."""
-    asked = words_of(question)
+    question_words = words_of(question)
     lines = [
         (slice(part.start + match.start(), part.start + match.end()), part)
         for part in parts
@@ -354,7 +358,7 @@ def _best_line(
     ]
     return max(
         lines,
-        key=lambda line: (len(asked & words_of(text[line[0]])), line[0].start > after),
+        key=lambda line: (len(question_words & words_of(text[line[0]])), line[0].start > after),
         default=None,
     )
 
@@ -370,7 +374,7 @@ def _line(vault: Vault, path: str, whole: str, start: int) -> int:
     with suppress(VaultError, OSError):
         data = files.read_file(vault.root / path)
         text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-        at = text.find(whole)
-        if at >= 0:
-            return text.count("\n", 0, at + start) + 1
+        begin = text.find(whole)
+        if begin >= 0:
+            return text.count("\n", 0, begin + start) + 1
     return 0

@@ -150,7 +150,7 @@ def _look_in_journal(course: _Course, find: Find) -> None:
 def _shortened(passage: Passage, room: int) -> Passage:
     """Return a passage around the sentences that answer, or the first of them, and code whole."""
     text = passage.text
-    spans = [(at, at + len(each)) for each in passage.best if (at := text.find(each)) >= 0]
+    spans = [(start, start + len(each)) for each in passage.best if (start := text.find(each)) >= 0]
     first, last = min(spans, default=(0, 0))[0], max((end for _, end in spans), default=0)
     if last - first > room:
         first, last = spans[0]
@@ -246,7 +246,7 @@ def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None
     A model may speak before it calls a tool, which is no answer. So where it has tools, its text is held
     until it cites a passage or is long. Raises ModelCallError; what came before it is passed on.
     """
-    held: list[str] = []
+    pieces: list[str] = []
     is_answer = not question.tools
 
     def take(piece: str) -> None:
@@ -256,8 +256,8 @@ def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None
         if is_answer:
             course.show(piece)
             return
-        held.append(piece)
-        text = "".join(held)
+        pieces.append(piece)
+        text = "".join(pieces)
         is_long = len(text) > MAX_HELD_CHARS
         if course.passages and (is_long or ("]" in piece and _CITES.search(text))):
             is_answer = True
@@ -267,7 +267,7 @@ def _ask(course: _Course, model: Model, question: ModelQuestion) -> Reply | None
         reply = model.converse(question, take)
     except ModelCallError:
         if not is_answer:
-            course.show("".join(held))
+            course.show("".join(pieces))
         raise
     if is_answer and not course.shown:
         course.show(reply.text)
@@ -279,12 +279,12 @@ def _failed(course: _Course, find: Find, error: ModelCallError) -> Answer:
     try:
         if course.shown and course.search is None and not _is_chatter(course.query):
             _search(course, find, SearchRequest(course.query))
-        done = _answer(course, FAILED) if course.shown else _without_model(course, find)
+        result = _answer(course, FAILED) if course.shown else _without_model(course, find)
     except VaultError as other:  # the model's trouble is the one to report
         error = ModelCallError(f"{error.message}; {other.message}", error.hint)
-        done = _answer(course, FAILED)
-    status = UNKNOWN if done.status == UNKNOWN else FAILED
-    return replace(done, status=status, trouble=error.message, hint=error.hint)
+        result = _answer(course, FAILED)
+    status = UNKNOWN if result.status == UNKNOWN else FAILED
+    return replace(result, status=status, trouble=error.message, hint=error.hint)
 
 
 def _answer(course: _Course, status: str, hint: str = "") -> Answer:

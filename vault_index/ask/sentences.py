@@ -36,8 +36,11 @@ def best(vault: Vault, question: str, texts: Sequence[str]) -> list[tuple[str, .
 
 
 def _scores(vault: Vault, question: str, sentences: Sequence[str]) -> dict[str, float]:
-    asked = words_of(question)
-    shared = {each: len(asked & words_of(each)) / max(1, len(asked)) for each in sentences}
+    question_words = words_of(question)
+    shared = {
+        each: len(question_words & words_of(each)) / max(1, len(question_words))
+        for each in sentences
+    }
     some = list(shared)[:MAX_EMBEDDED]
     try:
         embedder = vault.embedder

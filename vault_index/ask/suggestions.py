@@ -41,8 +41,10 @@ def suggested(vault: Vault, count: int = COUNT) -> list[str]:
     rows.sort(key=lambda row: row["lesson_id"] not in firsts)
     questions: dict[str, None] = {}
     for lesson in rows[: MAX_TRIED * count]:
-        own = (each for each in _asking(lesson) if _is_answered(vault, each, lesson["lesson_id"]))
-        questions |= dict.fromkeys(itertools.islice(own, 1))
+        answered = (
+            each for each in _asking(lesson) if _is_answered(vault, each, lesson["lesson_id"])
+        )
+        questions |= dict.fromkeys(itertools.islice(answered, 1))
         if len(questions) == count:
             break
     return list(questions)
@@ -56,6 +58,6 @@ def _asking(row: Mapping[str, Any]) -> list[str]:
 def _is_answered(vault: Vault, question: str, lesson: str) -> bool:
     if chatter.why_skipped(question):
         return False
-    asked = Query(question, CANDIDATES, for_agent=True, weighted=True)
-    hits = allowed.only_trusted(vault, split_at_floor(vault, asked)[0])
+    wanted = Query(question, CANDIDATES, for_agent=True, weighted=True)
+    hits = allowed.only_trusted(vault, split_at_floor(vault, wanted)[0])
     return lesson in [hit.lesson_id for hit in hits[:MAX_PASSAGES]]

@@ -73,12 +73,12 @@ def parse_call(call: ToolCall) -> SearchRequest | str:
     )
 
 
-def render(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = ()) -> str:
+def render(passages: Sequence[Passage], title: str = "", notes: Sequence[str] = ()) -> str:
     """Return passages as a model reads them: fenced, numbered, each a quotation under its source.
 
     No text in it can end the fence or speak as somebody: see `text.quote`.
     """
-    about = [f"Searched in {quote.defused_line(place)}."] if place else []
+    about = [f"Searched in {quote.defused_line(title)}."] if title else []
     about += [f"Note: {quote.defused_line(note)}." for note in notes]
     if not passages:
         return "\n".join([*about, "Nothing further here is near enough to this."])
@@ -95,7 +95,7 @@ def render(passages: Sequence[Passage], place: str = "", notes: Sequence[str] = 
 
 def _head(passage: Passage) -> str:
     title = ": ".join(filter(None, [passage.title, passage.section]))
-    place = ", ".join(filter(None, [passage.path, passage.author[:80], passage.date[:10]]))
+    source = ", ".join(filter(None, [passage.path, passage.author[:80], passage.date[:10]]))
     kind = "journal, " if passage.kind == JOURNAL else "weak match, " if passage.is_weak else ""
-    named, where = quote.defused_line(title)[:300], quote.defused_line(place)[:400]
+    named, where = quote.defused_line(title)[:300], quote.defused_line(source)[:400]
     return f"[{passage.number}] {named} ({kind}{where})"

@@ -32,7 +32,7 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How fresh an answer is, what it may lack, and who hears of it meanwhile.
+    """The freshness of an answer, the parts that it may lack, and the receivers of its notes.
 
     A watcher waits for what was saved until now, `settled` also for what follows from it; `as_is` it
     answers from the index it has, half a second behind at most. Without `fetch` a missing model stays
@@ -54,25 +54,27 @@ USUAL = Options()
 
 
 def ask(
-    place: Vault | Path | str | None, question: api.Question[api.Answer], options: Options = USUAL
+    location: Vault | Path | str | None,
+    question: api.Question[api.Answer],
+    options: Options = USUAL,
 ) -> api.Answer:
     """Answer a question, or carry out a command, of `api`.
 
-    `place` is a vault, a folder in it or, for None, found from here upwards; the journal needs none.
+    `location` is a vault, a folder in it or, for None, found from here upwards; the journal needs none.
     Raises VaultError; BusyError with `start`, where a watcher does not answer in time.
     """
-    if uri := getattr(place, "uri", ""):
-        return _ask_published(uri, place, question)
+    if uri := getattr(location, "uri", ""):
+        return _ask_published(uri, location, question)
     options = replace(options, note=_each_once(options.note))
     _finish_forgetting(options.note)
     form = question.form
-    if not form.is_command and (answered := _from_watcher(place, question, options)) is not None:
+    if not form.is_command and (answered := _from_watcher(location, question, options)) is not None:
         return answered[0]
     if question.is_about_journal:
         from vault_index.client import journal
 
         return journal.answer(question, options)
-    vault = open_vault(place)
+    vault = open_vault(location)
     for line in vault.config.warnings():
         options.note(line)
     if not (form.is_command or form.needs_index):
@@ -84,10 +86,10 @@ def ask(
     return local.answer(vault, question, options)
 
 
-def _ask_published(uri: str, place: Any, question: api.Question[api.Answer]) -> api.Answer:
+def _ask_published(uri: str, published: Any, question: api.Question[api.Answer]) -> api.Answer:
     if not question.name.startswith("search.") or question.form.is_command:
         raise VaultError(f"{uri} is a published index, which is only searched", "use a clone")
-    return question.answer(place)
+    return question.answer(published)
 
 
 def _put(
@@ -96,8 +98,8 @@ def _put(
     if options.put is not None:
         answered: api.Answer = options.put(vault, question, **more)
         return answered
-    heard = Options(start=options.start, note=options.note, progress=options.progress)
-    return ask(vault, question, replace(heard, **more))
+    inner = Options(start=options.start, note=options.note, progress=options.progress)
+    return ask(vault, question, replace(inner, **more))
 
 
 def _finish_forgetting(on_note: Note) -> None:
@@ -119,16 +121,16 @@ def _each_once(note: Note) -> Note:
     return pass_on
 
 
-def open_vault(place: Vault | Path | str | None) -> Vault:
+def open_vault(location: Vault | Path | str | None) -> Vault:
     """Return a vault, the vault of a folder or, for None, the one found from here upwards."""
-    if place is not None and not isinstance(place, (str, os.PathLike)):
-        return place
+    if location is not None and not isinstance(location, (str, os.PathLike)):
+        return location
     from vault_index import vault
 
-    return vault.open_vault(place)
+    return vault.open_vault(location)
 
 
-def name_in_vault(place: str | None, lesson: str) -> str:
+def name_in_vault(folder: str | None, lesson: str) -> str:
     """Return the path from the vault's root of a lesson named by its file, else the name itself.
 
     A file is named from the current folder, or by its absolute path; a section as `file.md#section`.
@@ -136,7 +138,7 @@ def name_in_vault(place: str | None, lesson: str) -> str:
     path, mark, section = lesson.partition("#")
     # Path.expanduser raises for ~nobody
     file = os.path.expanduser(path if path.endswith(".md") else f"{path}.md")
-    root = _root(place)
+    root = _root(folder)
     with contextlib.suppress(OSError, ValueError):
         if root is not None and os.path.isfile(file):
             inside = os.path.relpath(os.path.realpath(file), os.path.realpath(root))
@@ -145,24 +147,24 @@ def name_in_vault(place: str | None, lesson: str) -> str:
     return lesson
 
 
-def _root(place: Vault | Path | str | None) -> str | None:
-    if place is None or isinstance(place, (str, os.PathLike)):
+def _root(location: Vault | Path | str | None) -> str | None:
+    if location is None or isinstance(location, (str, os.PathLike)):
         try:
-            return index_files.find(None if place is None else str(place), ".", os.environ)
+            return index_files.find(None if location is None else str(location), ".", os.environ)
         except (ValueError, OSError):  # of the user's settings, which whoever loads them explains
             return None
-    return str(place.root)
+    return str(location.root)
 
 
 def _from_watcher(
-    place: Vault | Path | str | None, question: api.Question[api.Answer], options: Options
+    location: Vault | Path | str | None, question: api.Question[api.Answer], options: Options
 ) -> tuple[api.Answer] | None:
-    root = _root(place)
+    root = _root(location)
     if root is None:
         if not question.is_about_journal:
             return None
         root = ""
-    asked = {
+    request = {
         "ask": question.name,
         "with": codec.to_json(question.values),
         "fresh": not options.as_is,
@@ -172,10 +174,10 @@ def _from_watcher(
     if options.start:
         from vault_index.watch import launch
 
-        answer = launch.ask_started(root, asked)
+        answer = launch.ask_started(root, request)
     else:
         with contextlib.suppress(protocol.NoWatcher, protocol.NoAnswer):
-            answer = protocol.ask_alive(root, asked)
+            answer = protocol.ask_alive(root, request)
     if answer is None:
         return None
     if "refused" in answer:

@@ -48,14 +48,14 @@ def answer(question: api.Question[api.Answer], options: Options) -> api.Answer:
 
 
 def finish_forgetting(on_note: Note) -> None:
-    """Forget what a kill or a full disk kept an earlier command from forgetting. Never raises."""
+    """Finish the forgetting that a kill or a full disk interrupted. Never raises."""
     try:
-        done = forget.finish(Journal(config.load()))
+        forgotten = forget.finish(Journal(config.load()))
     except VaultError as error:
         on_note(f"warning: something is still to be forgotten: {error.message}")
         return
-    if done is not None:
-        on_note(f"note: what an earlier `lessons journal forget` began is done: {done.proof}")
+    if forgotten is not None:
+        on_note(f"note: what an earlier `lessons journal forget` began is done: {forgotten.proof}")
 
 
 def _bring_up_to_date(journal: Journal, on_note: Note, on_progress: api.Progress) -> None:

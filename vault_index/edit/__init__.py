@@ -61,10 +61,10 @@ def init(folder: Path) -> InitResult:
     files.refuse_links(settings.parent, folder)
     files.read_if_any(folder / ".gitignore")  # refuses before anything is made
     repository = git.start_repository(folder)
-    made = files.create_file(settings, _SETTINGS.encode(), within=folder)
+    created = files.create_file(settings, _SETTINGS.encode(), within=folder)
     lines = (f"{INDEX}/", files.IGNORED)
     ignored = [line for line in lines if files.add_line(folder / ".gitignore", line)]
-    return InitResult(repository, made, tuple(ignored), _is_foreign(settings.parent))
+    return InitResult(repository, created, tuple(ignored), _is_foreign(settings.parent))
 
 
 def _is_foreign(folder: Path) -> bool:

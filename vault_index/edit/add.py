@@ -84,7 +84,7 @@ def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -
 def place_of(
     vault: Vault, source: bytes, *, title: str = "", categories: Sequence[str] = ()
 ) -> Path:
-    """Return the path where `write` puts a lesson. Raises LessonError, VaultError without a title."""
+    """Return the path to which `write` puts a lesson. Raises LessonError, VaultError without a title."""
     lessons = parse.parse_file(source, f"{_UNTITLED}.md")
     named = title or lessons[0].title
     if not title and named == _UNTITLED:

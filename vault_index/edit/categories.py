@@ -59,8 +59,10 @@ def plan(vault: Vault, old: str, new: str) -> RenamePlan:
         change = None
         try:
             change = _change(vault, path, before, after, path in lessons)
-            for place in (change.path, change.to) if change else ():
-                files.refuse_other_repository((vault.lessons_dir / place).parent, vault.lessons_dir)
+            for target in (change.path, change.to) if change else ():
+                files.refuse_other_repository(
+                    (vault.lessons_dir / target).parent, vault.lessons_dir
+                )
         except VaultError as error:
             if change and change.to != change.path:
                 raise
@@ -86,8 +88,8 @@ def move(vault: Vault, path: str, category: str) -> CategoryChange:
     if len(lessons) > 1:
         hint = f"lessons edit {parse.id_of(path)}"
         raise VaultError(f"{path} has {len(lessons)} lessons, which move together", hint)
-    place = vault.place_for(filed, path.rpartition("/")[2].removesuffix(".md"))
-    to = place.relative_to(vault.lessons_dir).as_posix()
+    target = vault.place_for(filed, path.rpartition("/")[2].removesuffix(".md"))
+    to = target.relative_to(vault.lessons_dir).as_posix()
     if to == path:
         raise VaultError(f"{path} is in {filed} already", "name another category")
     declared = lessons[0].categories if lessons else ()
@@ -112,18 +114,20 @@ def apply(vault: Vault, planned: RenamePlan) -> None:
         if change.before is not None:
             files.refuse_changed(vault.lessons_dir / change.path, change.before)
     _refuse_collisions(vault, planned.changes)
-    done: list[CategoryChange] = []
+    applied: list[CategoryChange] = []
     try:
         for change in planned.changes:
             _put(vault, change)
-            done.append(change)
+            applied.append(change)
     except BaseException as error:
-        left = _undo(vault, done)
-        if left and isinstance(error, VaultError):
-            error.message += f"; saved since it was changed, so left as it is: {', '.join(left)}"
+        unrestored = _undo(vault, applied)
+        if unrestored and isinstance(error, VaultError):
+            error.message += (
+                f"; saved since it was changed, so left as it is: {', '.join(unrestored)}"
+            )
             error.args = (error.message,)
         raise
-    moved = [change for change in done if change.to != change.path and change.to.endswith(".md")]
+    moved = [change for change in applied if change.to != change.path and change.to.endswith(".md")]
     renamed = {parse.id_of(change.path): parse.id_of(change.to) for change in moved}
     injections.rename(vault.config.home, vault.root, renamed)
 
@@ -141,8 +145,8 @@ def _change(
 ) -> CategoryChange | None:
     folder, _, name = path.rpartition("/")
     moved = _moved(folder, old, new)
-    place = vault.place(f"{moved}/{name}") if moved is not None else None
-    to = place.relative_to(vault.lessons_dir).as_posix() if place else path
+    target = vault.place(f"{moved}/{name}") if moved is not None else None
+    to = target.relative_to(vault.lessons_dir).as_posix() if target else path
     if not is_lesson:
         return CategoryChange(path, to, None) if moved is not None else None
     data = files.read_file(vault.lessons_dir / path)
@@ -152,10 +156,10 @@ def _change(
     after = edits.set_keys(data, keys, path) if keys else data
     file = LessonFile.of(data, path)
     for slug, section in parse.slugs_of(file):
-        own, keys = _filed_anew(own_of(file, section), old, new)
+        further, keys = _filed_anew(own_of(file, section), old, new)
         if keys:
             after = edits.set_own_keys(after, slug, keys, path)
-            declared = list(dict.fromkeys([*declared, *own]))
+            declared = list(dict.fromkeys([*declared, *further]))
     if after != data:
         return CategoryChange(path, to, tuple(declared), data, after)
     return CategoryChange(path, to, None, data, data) if moved is not None else None
@@ -199,8 +203,8 @@ def _refuse_collisions(vault: Vault, changes: Sequence[CategoryChange]) -> None:
             continue
         target = vault.lessons_dir / change.to
         files.refuse_links(target.parent, vault.root)
-        taken = change.to not in leaving and os.path.lexists(target)
-        if taken or targets.setdefault(change.to, change.path) != change.path:
+        is_taken = change.to not in leaving and os.path.lexists(target)
+        if is_taken or targets.setdefault(change.to, change.path) != change.path:
             raise _in_the_way(change)
 
 
@@ -214,9 +218,9 @@ def _in_order(changes: Sequence[CategoryChange]) -> list[CategoryChange]:
     ordered: list[CategoryChange] = []
     waiting = list(changes)
     while waiting:
-        taken = {change.path for change in waiting if change.to != change.path}
-        ordered += [change for change in waiting if change.to not in taken]
-        waiting = [change for change in waiting if change.to in taken]
+        leaving = {change.path for change in waiting if change.to != change.path}
+        ordered += [change for change in waiting if change.to not in leaving]
+        waiting = [change for change in waiting if change.to in leaving]
     return ordered
 
 
@@ -240,11 +244,11 @@ def _put(vault: Vault, change: CategoryChange) -> None:
     files.remove_empty(old.parent, vault.lessons_dir)
 
 
-def _undo(vault: Vault, done: Sequence[CategoryChange]) -> list[str]:
-    left: list[str] = []
-    for change in reversed(done):
+def _undo(vault: Vault, applied: Sequence[CategoryChange]) -> list[str]:
+    unrestored: list[str] = []
+    for change in reversed(applied):
         try:
             _put(vault, CategoryChange(change.to, change.path, None, change.after, change.before))
         except VaultError:
-            left.append(change.to)
-    return left
+            unrestored.append(change.to)
+    return unrestored

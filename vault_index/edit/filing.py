@@ -34,8 +34,8 @@ def write(
             before, after = _filed_under(vault, path, several)
             if not preview:
                 files.change_file(vault.root / path, after, expected=before, within=vault.root)
-            every = (category for proposal in several for category in proposal.categories)
-            written[path] = list(dict.fromkeys(every))
+            categories = (category for proposal in several for category in proposal.categories)
+            written[path] = list(dict.fromkeys(categories))
         except VaultError as error:
             if isinstance(error, WriteError) and not isinstance(error, ChangedError):
                 if written:

@@ -45,12 +45,12 @@ def _moved_target(target: str, old: Path, new: Path, places: Mapping[Path, Path]
     if _ADDRESS.match(named):
         return target
     led = Path(os.path.normpath(old.parent / named))
-    place = places.get(led)
-    if place is None and led.is_relative_to(_common(new, old)) and os.path.lexists(led):
-        place = led
-    if place is None:
+    file = places.get(led)
+    if file is None and led.is_relative_to(_common(new, old)) and os.path.lexists(led):
+        file = led
+    if file is None:
         return target
-    path = Path(os.path.relpath(place, new.parent)).as_posix()
+    path = Path(os.path.relpath(file, new.parent)).as_posix()
     if path == named.removeprefix("./"):
         return target
     return _NOT_IN_A_LINK.sub(lambda odd: f"%{ord(odd[0]):02X}", path)

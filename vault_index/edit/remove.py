@@ -22,9 +22,9 @@ def delete(vault: Vault, name: str, shown: WholeEntry | None = None) -> Path:
     file = vault.root / entry.path
     slug = entry.id.partition("#")[2]
     before = entries.content(vault, entry, unchanged=True)
-    left = edits.without(before, slug, entry.path)
-    if left is not None:
-        files.change_file(file, left, expected=before, within=vault.root)
+    remaining = edits.without(before, slug, entry.path)
+    if remaining is not None:
+        files.change_file(file, remaining, expected=before, within=vault.root)
     else:
         files.remove_file(file, expected=before, within=vault.root)
         files.remove_empty(file.parent, vault.lessons_dir)

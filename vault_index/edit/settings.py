@@ -38,8 +38,10 @@ def write(file: Path, name: str, typed: str | None) -> Any:
         raise SettingsError(f"{file}: {table} is not a table", _BY_HAND)
     after = _with_value(before, name, value, file)
     is_twice = table and f"{table}_{key}" in values  # its other spelling
-    own = values.get(table, {}) if table else values
-    new = {each: there for each, there in {**own, key: value}.items() if there is not None}
+    old_values = values.get(table, {}) if table else values
+    new = {
+        each: setting for each, setting in {**old_values, key: value}.items() if setting is not None
+    }
     if table:
         new = values | ({table: new} if new or table in values else {})
     if is_twice or _parsed(after, file) != new:

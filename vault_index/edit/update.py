@@ -75,8 +75,8 @@ def write(
         keys["source"] = " ".join(keys["source"].split())
     # an empty value removes its key
     keys = {key: value or None for key, value in keys.items() if value is not None}
-    own = (None, None) if slug else (title, text)
-    keys |= _replaced(data, entry, has_categories, *own)
+    texts = (None, None) if slug else (title, text)
+    keys |= _replaced(data, entry, has_categories, *texts)
     data = edits.set_text(data, slug, text, title, entry.path)
     slug = slug and edits.id_after(entry.id, before, data).partition("#")[2]
     return put(vault, entry.path, with_keys(data, slug, keys, entry.path), before, first)
@@ -140,14 +140,14 @@ class Put:
 
 
 def put_item(
-    vault: Vault, item: SentText, taken: Mapping[str, Sequence[str]], *, only_new: bool
+    vault: Vault, item: SentText, categories: Mapping[str, Sequence[str]], *, only_new: bool
 ) -> Put:
-    """Put an item into a lesson. `taken` are the ids of lessons, with their categories."""
+    """Put an item into a lesson. `categories` are those of existing lessons, by id."""
     id, text, filed, source = item.id, item.text, item.categories, item.source
     try:
-        if id not in taken:
-            made, _, filed = add.ingest(vault, text, id=id, categories=filed, source=source)
-            return Put(made, "ingested", filed)
+        if id not in categories:
+            new_id, _, filed = add.ingest(vault, text, id=id, categories=filed, source=source)
+            return Put(new_id, "ingested", filed)
         if only_new:
             hint = "choose another id, or change that lesson"
             raise ChangedError(f"there is a lesson {id!r}", hint)
@@ -155,7 +155,7 @@ def put_item(
         files.make_durable(file, within=vault.root)
     except VaultError as error:
         return Put(id, error=error)
-    return Put(id, "updated", filed or taken[id])
+    return Put(id, "updated", filed or categories[id])
 
 
 def put(vault: Vault, path: str, data: bytes, before: bytes, first: First | None = None) -> Path:

@@ -213,8 +213,8 @@ class Had:
         return hit.lesson_id in self.given and not self.is_again(hit.lesson_id)
 
     def of(self, place: above.Above) -> Had:
-        told = [place.own(each) for each in self.told]
-        return Had(place.own(self.given), place.own(self.pointed), told)
+        told = [place.own_ids(each) for each in self.told]
+        return Had(place.own_ids(self.given), place.own_ids(self.pointed), told)
 
 
 def for_failure(

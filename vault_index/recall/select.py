@@ -144,7 +144,7 @@ def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> 
     again = again[-room:] if room else []
     own = ContextBlock("", of_ids(vault, again))
     hits = above.joined(
-        vault, own, lambda place, other: ContextBlock("", of_ids(other, place.own(again)))
+        vault, own, lambda place, other: ContextBlock("", of_ids(other, place.own_ids(again)))
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = allowed.newest(vault, hits)
@@ -244,7 +244,7 @@ def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> Conte
     own = _own_above_floor(vault, queries, wanted)
 
     def search(place: above.Above, other: Vault) -> ContextBlock:
-        given, pointed = place.own(wanted.given), place.own(wanted.pointed)
+        given, pointed = place.own_ids(wanted.given), place.own_ids(wanted.pointed)
         return _own_above_floor(other, queries, replace(wanted, given=given, pointed=pointed))
 
     every = above.joined(vault, own, search)

@@ -39,7 +39,7 @@ class Above:
         """Return the id and the path of one of its lessons, as they say where it is from."""
         return f"{self.name}:{id}", f"{self.name}: {path}"
 
-    def own(self, ids: Iterable[str]) -> list[str]:
+    def own_ids(self, ids: Iterable[str]) -> list[str]:
         """Return the ids of its lessons among marked ones, as it has them."""
         mark = f"{self.name}:"
         return [id.removeprefix(mark) for id in ids if id.startswith(mark)]

@@ -113,7 +113,7 @@ class Results:
     hits: list[Hit]
     dropped: list[tuple[Hit, str]] = field(default_factory=list)
     text_only: str = ""  # why only full text was searched, if so
-    place: Document | None = None  # the document or category that `Query.within` means
+    document: Document | None = None  # the document or category that `Query.within` means
     has_more: bool = False  # whether a next page has lessons
     is_understood: bool = True  # by the model: else only words are evidence
     unquoted: tuple[str, ...] = ()  # quoted phrases that no lesson has: searched as plain words
@@ -170,7 +170,7 @@ def every_kind(vault: Vault, query: Query) -> Results:
     then = skills(vault, query) if SKILLS in query.kinds else Results([])
     hits, dropped = first.hits + then.hits, first.dropped + then.dropped
     text_only = first.text_only or then.text_only
-    return Results(hits, dropped, text_only, first.place, unquoted=first.unquoted)
+    return Results(hits, dropped, text_only, first.document, unquoted=first.unquoted)
 
 
 def run(vault: Vault, query: Query) -> Results:
@@ -179,23 +179,25 @@ def run(vault: Vault, query: Query) -> Results:
     Raises IndexStateError, and VaultError for an unknown category, name or number of a lesson.
     """
     paths = _paths(query)
-    place = None
+    document = None
     if query.within:
-        place = documents.resolve(vault, query.within, for_agent=query.for_agent)
+        document = documents.resolve(vault, query.within, for_agent=query.for_agent)
     if query.lesson is not None:
-        if place is None:
+        if document is None:
             raise VaultError(f"lesson {query.lesson} of no document", "name the document, too")
-        place = documents.narrowed(vault, place, query.lesson)
+        document = documents.narrowed(vault, document, query.lesson)
     tests = [filters.below(paths)] if paths else []
-    tests += [documents.within(place)] if place else []
-    tests += [filters.any_of("lesson_id", [place.lesson])] if place and place.lesson else []
+    tests += [documents.within(document)] if document else []
+    tests += (
+        [filters.any_of("lesson_id", [document.lesson])] if document and document.lesson else []
+    )
     if query.related_to:
         tests.append(filters.any_of("lesson_id", entries.around(vault, query.related_to)))
     tests += [filters.FOR_AGENTS] if query.for_agent else []
     where = filters.all_of(
         *tests, *query.filters.where(in_repository=entries.is_in_repository(vault))
     )
-    return replace(_search(vault, vault.open_index().store, query, where), place=place)
+    return replace(_search(vault, vault.open_index().store, query, where), document=document)
 
 
 def _paths(query: Query) -> list[str]:

@@ -265,7 +265,7 @@ class CurrentVault:
         if self.unusable:
             raise self.unusable
         try:
-            answered = self._searched(partial(api.answer_on_wire, asked=question))
+            answered = self._searched(partial(api.answer_on_wire, request=question))
             return {"notes": notes, **answered}
         except IndexStateError as error:  # the command builds one and shows how far it is
             return {"declined": error.message, "for_now": not error.newer}

@@ -99,7 +99,7 @@ def read_bullets(data: bytes, path: str) -> list[Draft]:
 
 
 def _why_left_out(part: _HeadedLines, text: str, *, has_more: bool) -> str:
-    """Return why the text outside the bullets of a part is no lesson; "" if it is one."""
+    """Return the reason for which the text outside a part's bullets is no lesson; "" if it is one."""
     is_above_all = not part.heading and has_more
     if (is_above_all or is_overview(part.heading)) and not is_telling(text):
         return "an introduction"
@@ -159,13 +159,15 @@ def _parts(file: LessonFile) -> Iterator[_HeadedLines]:
             heading, top = _underlined(part, before), line.startswith("=")
         if heading:
             yield part
-            own = top and not seen_heading
+            is_title = top and not seen_heading
             level = len(line) - len(line.lstrip("#")) or (1 if top else 2)
-            above = [] if own else [each for each in above if each[0] < level]
-            above += [] if own else [(level, heading)]
+            above = [] if is_title else [each for each in above if each[0] < level]
+            above += [] if is_title else [(level, heading)]
             names = [name for _, name in above]
             category = "/".join(filter(None, map(slugify, names[-MAX_DEPTH:])))
-            part = _HeadedLines() if own else _HeadedLines(heading, category, subject_of(names))
+            part = (
+                _HeadedLines() if is_title else _HeadedLines(heading, category, subject_of(names))
+            )
             item, seen_heading = None, True
         elif not code and _RULE.fullmatch(line):
             item = None

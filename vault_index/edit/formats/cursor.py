@@ -79,8 +79,8 @@ def read_cursor(data: bytes, path: str) -> list[Draft]:
         "applies_to": files or None,
         "source": keys.get("source") or (None if path == "-" else path),
     }
-    kept = {key: value for key, value in keys.items() if key not in _MADE_OF}
-    written = {key: value for key, value in (written | kept).items() if value not in (None, "")}
+    others = {key: value for key, value in keys.items() if key not in _MADE_OF}
+    written = {key: value for key, value in (written | others).items() if value not in (None, "")}
     folder = category.from_folder(path) or ""
     declared = [each for each in map(category.normalise, _texts(keys.get("categories"))) if each]
     stem = stem_of(path).removesuffix(".instructions")
@@ -128,7 +128,7 @@ def _values(head: Sequence[str]) -> dict[str, Any]:
 
 
 def _loose(head: Iterable[str]) -> dict[str, str | list[str]]:
-    """Return the keys of a head with what is written behind or below them."""
+    """Return the keys of a head with the text behind or below each."""
     found: dict[str, str | list[str]] = {}
     key = ""
     for line in head:
@@ -173,9 +173,9 @@ def _texts(value: Any) -> list[str]:
 
 def _always(keys: Mapping[str, Any]) -> bool:
     """Whether another agent than Cursor gets a rule at each prompt."""
-    given = {str(keys.get(key)) for key in ("trigger", "inclusion")}
+    triggers = {str(keys.get(key)) for key in ("trigger", "inclusion")}
     applied = _globs(keys.get("applyTo"))
-    return not _ALWAYS.isdisjoint(given) or any(map(_ANY_FILE.fullmatch, applied))
+    return not _ALWAYS.isdisjoint(triggers) or any(map(_ANY_FILE.fullmatch, applied))
 
 
 def _title_of(path: str) -> str:

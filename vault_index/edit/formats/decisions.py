@@ -25,8 +25,12 @@ def with_links(drafts: Sequence[tuple[str, Draft]]) -> list[tuple[str, Draft]]:
 
     A record is found by the file that a link leads to; one that is not imported is not named.
     """
-    places = {stem_of(source): at for at, (source, draft) in enumerate(drafts) if not draft.why}
-    pairs = dict.fromkeys(pair for at in places.values() for pair in _pairs(drafts, places, at))
+    numbers = {
+        stem_of(source): number for number, (source, draft) in enumerate(drafts) if not draft.why
+    }
+    pairs = dict.fromkeys(
+        pair for number in numbers.values() for pair in _pairs(drafts, numbers, number)
+    )
     linked = list(drafts)
     for newer, older in pairs:
         source, draft = linked[newer]
@@ -35,16 +39,18 @@ def with_links(drafts: Sequence[tuple[str, Draft]]) -> list[tuple[str, Draft]]:
 
 
 def _pairs(
-    drafts: Sequence[tuple[str, Draft]], places: dict[str, int], at: int
+    drafts: Sequence[tuple[str, Draft]], numbers: dict[str, int], number: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the places of a newer and an older record, as one of them says."""
-    text = "".join(piece for is_code, piece in pieces(drafts[at][1].data.decode()) if not is_code)
+    """Yield the numbers of a newer and an older record, as one of them says."""
+    text = "".join(
+        piece for is_code, piece in pieces(drafts[number][1].data.decode()) if not is_code
+    )
     for says, is_newer in ((_OF, True), (_BY, False)):
-        for said in says.finditer(text):
-            for target in _TARGET.findall(said["links"]):
-                other = places.get(stem_of(target))
-                if other is not None and other != at:
-                    yield (at, other) if is_newer else (other, at)
+        for statement in says.finditer(text):
+            for target in _TARGET.findall(statement["links"]):
+                other = numbers.get(stem_of(target))
+                if other is not None and other != number:
+                    yield (number, other) if is_newer else (other, number)
 
 
 def _title(source: str, draft: Draft) -> str:

@@ -76,7 +76,7 @@ def is_telling(text: str) -> bool:
 
 
 def why_none(text: str) -> str:
-    """Return why a text says nothing by itself; "" if it does."""
+    """Return the reason for which a text says nothing by itself; "" if it does."""
     if _ONLY_A_POINTER.fullmatch(text):
         return "a pointer"
     if text.startswith("~~") and text.endswith("~~"):

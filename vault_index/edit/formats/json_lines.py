@@ -54,14 +54,14 @@ def read_json_lines(data: bytes, path: str) -> tuple[list[Draft], list[LessonErr
     """
     entries: list[_Entry] = []
     errors: list[LessonError] = []
-    for place, line, value in _values(data, path):
+    for prefix, line, value in _values(data, path):
         try:
             if isinstance(value, LessonError):
                 line = value.line
                 raise value
             entries.append(_entry(value, line))
         except LessonError as error:
-            errors.append(LessonError(f"{place}{error.message}", line, error.hint))
+            errors.append(LessonError(f"{prefix}{error.message}", line, error.hint))
     if errors and not entries and errors[0].hint == _NOT_JSON:
         return [], errors[:1]
     drafts = numbered(entry.draft for entry in entries)
@@ -102,8 +102,8 @@ def _json(written: str, line: int) -> Any:
         if "\\ud" in written.lower():  # half a surrogate pair is JSON, but not text
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        at = line + min(error.lineno - 1, written.rstrip().count("\n"))
-        return LessonError(f"not JSON: {error.msg}", at, _NOT_JSON)
+        error_line = line + min(error.lineno - 1, written.rstrip().count("\n"))
+        return LessonError(f"not JSON: {error.msg}", error_line, _NOT_JSON)
     except UnicodeEncodeError:
         return LessonError("half a surrogate pair, which is no character", line)
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 10,000 brackets
@@ -130,9 +130,9 @@ def _entry(value: Any, line: int) -> _Entry:
     name = name_of(id.rpartition("/")[2], title or "Lesson")
     others = {k: item for k, item in values.items() if k not in ("id", "title", key, *_FILED)}
     for wanted, names in _SAME.items():
-        there = next((each for each in names if each in others), "")
-        if there and wanted not in others and (wanted == "source" or parse_time(others[there])):
-            others = {wanted if k == there else k: item for k, item in others.items()}
+        alias = next((each for each in names if each in others), "")
+        if alias and wanted not in others and (wanted == "source" or parse_time(others[alias])):
+            others = {wanted if k == alias else k: item for k, item in others.items()}
     draft = Draft(name, _filed(values), b"", line)
     return _Entry(draft, id, title or "Lesson", unix_lines(text), others)
 
@@ -167,8 +167,8 @@ def _filed(values: dict[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, map(category.normalise, named))))
 
 
-def _deeper(value: Any, left: int) -> bool:
+def _deeper(value: Any, levels: int) -> bool:
     if not isinstance(value, (dict, list)):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return left == 0 or any(_deeper(item, left - 1) for item in inner)
+    return levels == 0 or any(_deeper(item, levels - 1) for item in inner)

@@ -46,22 +46,22 @@ class Draft:
 
 
 def left_out(why: str, text: str, line: int) -> Draft:
-    """Return what stands for a text that becomes no lesson."""
+    """Return the draft for a text that becomes no lesson."""
     return Draft("", (), b"", line, f"{why}: {blocks.one_line(text)}")
 
 
 def numbered(drafts: Iterable[Draft]) -> list[Draft]:
     """Return drafts in which no two have the same file name: `heap`, `heap-2`, `heap-3`."""
-    taken: set[tuple[str, str]] = set()
+    used: set[tuple[str, str]] = set()
     last: dict[tuple[str, str], int] = {}  # keeps ten thousand of the same name linear
     free: list[Draft] = []
     for draft in drafts:
         folder = draft.categories[0] if draft.categories else ""
         name = draft.name
-        while (folder, name) in taken:
+        while (folder, name) in used:
             last[folder, draft.name] = number = last.get((folder, draft.name), 1) + 1
             name = f"{draft.name}-{number}"
-        taken.add((folder, name))
+        used.add((folder, name))
         free.append(draft if name == draft.name else replace(draft, name=name))
     return free
 
@@ -87,8 +87,8 @@ def first_sentence(text: str) -> str:
     fences = blocks.fences(text)
     marks = {fence.start for fence in fences} | {f.end - 1 for f in fences if f.is_closed}
     code = {n for fence in fences for n in range(fence.start, fence.end)}
-    every = [n for n in sorted(range(len(lines)), key=code.__contains__) if n not in marks]
-    first = next(filter(_WORD.search, (lines[n] for n in every)), "")
+    numbers = [n for n in sorted(range(len(lines)), key=code.__contains__) if n not in marks]
+    first = next(filter(_WORD.search, (lines[n] for n in numbers)), "")
     sentence = " ".join(_LEAD.sub("", f" {first[:1000]}").replace("**", "").split())
     end = _SENTENCE_END.search(_ATOM.sub(_masked, sentence))
     if end:
@@ -190,9 +190,9 @@ def draft_of(text: str, path: str, file_title: str) -> list[Draft]:
             title = ""
         titles.insert(0, title or file_title)
         if not title:
-            made = file_title or first_sentence(lessons[0].text)
+            new_title = file_title or first_sentence(lessons[0].text)
             with suppress(LessonError):  # of frontmatter that cannot be edited: the file name is it
-                data = set_keys(data, {"title": made}, path)
+                data = set_keys(data, {"title": new_title}, path)
     named, title = stem_of(path), lessons[0].document or lessons[0].title
     if _DATE.fullmatch(named) and (not title or title == file_title or _DATE.fullmatch(title)):
         why = "a note of a day: give it a title to import it"

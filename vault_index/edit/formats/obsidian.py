@@ -54,11 +54,11 @@ def read_obsidian(data: bytes, path: str) -> list[Draft]:
     text = "".join(file.lines[: file.body.start]) + plain + "\n"
     lessons = parse_file(text.encode(), path)
     if tags and lessons:
-        own = list(lessons[0].tags)
-        own_names = {tag.lower().lstrip("#") for tag in own}
-        new = [tag for tag in tags if tag.lower() not in own_names]
+        lesson_tags = list(lessons[0].tags)
+        names = {tag.lower().lstrip("#") for tag in lesson_tags}
+        new = [tag for tag in tags if tag.lower() not in names]
         if new:
-            text = set_keys(text.encode(), {"tags": own + new}, path).decode()
+            text = set_keys(text.encode(), {"tags": lesson_tags + new}, path).decode()
     return draft_of(text, path, stem_of(path))
 
 

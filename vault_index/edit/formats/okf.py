@@ -25,13 +25,15 @@ def read_okf(data: bytes, path: str) -> list[Draft]:
         return []
     about, body = " ".join(str(keys.get("description") or "").split()), file.text(file.body).strip()
     text = body if about in body else f"{about}\n\n{body}"
-    made, verified = keys.get("generated"), keys.get("verified")
-    every = verified if isinstance(verified, list) else [verified]
-    events = [each for each in every if isinstance(each, dict)]
+    generated, verified = keys.get("generated"), keys.get("verified")
+    verifications = verified if isinstance(verified, list) else [verified]
+    events = [each for each in verifications if isinstance(each, dict)]
     people = [each for each in events if str(each.get("by")).startswith("human:")]
     more = {
         "title": " ".join(re.split(r"[-_\s]+", stem_of(path))),
-        "created": parse_time(made.get("at") if isinstance(made, dict) else keys.get("timestamp")),
+        "created": parse_time(
+            generated.get("at") if isinstance(generated, dict) else keys.get("timestamp")
+        ),
         "confirmed": max(
             filter(None, (parse_time(each.get("at")) for each in people)), default=None
         ),
