@@ -17,7 +17,7 @@ from vault_index.entrypoints.wording import hits
 from vault_index.hotpath.hook_event import Event
 from vault_index.index import reconcile
 from vault_index.recall import block, select
-from vault_index.recall.respond import Had, for_failure, respond
+from vault_index.recall.respond import Received, for_failure, respond
 from vault_index.retrieval import duplicates, floor, query
 from vault_index.store.delivery import Delivery
 from vault_index.text import blocks, failure
@@ -115,7 +115,7 @@ def test_at_a_failure_one_line_comes(make_vault: MakeVault) -> None:
     given = for_failure(vault, failed)
     assert [(hit.lesson_id, hit.as_line) for hit in given.hits] == [("lock", True)]
     assert LINE in given.text
-    assert not for_failure(vault, failed, had=Had(pointed=["lock"])).text
+    assert not for_failure(vault, failed, received=Received(pointed=["lock"])).text
 
 
 @pytest.mark.parametrize(

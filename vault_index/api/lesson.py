@@ -58,7 +58,7 @@ def count(vault: Vault) -> Counts:
     """Count the lessons of each category."""
     from vault_index.retrieval import entries
 
-    return Counts(entries.categories(vault), entries.categories(vault, own=True))
+    return Counts(entries.categories(vault), entries.categories(vault, alone=True))
 
 
 @question

@@ -28,7 +28,7 @@ MAX_STEPS = 8  # from a lesson to what supersedes it, and on
 
 
 def load(store: Reader) -> None:
-    """Make what is made once of a version of the table: no prompt waits for it then."""
+    """Compute what a version of the table needs only once: no prompt waits for it then."""
     store.mask(filters.all_of(filters.FOR_AGENTS))
     _by_words(store)
     _superseded(store)
@@ -48,10 +48,10 @@ def lessons(vault: Vault, *conditions: str) -> list[Hit]:
 
 def only_right(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits that no person calls wrong, and whose code is there."""
-    every = list(hits)
-    wrong = ratings.wrong(vault, {hit.lesson_id for hit in every}) if every else {}
+    all_hits = list(hits)
+    wrong = ratings.wrong(vault, {hit.lesson_id for hit in all_hits}) if all_hits else {}
     is_out = {id for id, word in wrong.items() if word.withholds}
-    right = [hit for hit in every if hit.lesson_id not in is_out]
+    right = [hit for hit in all_hits if hit.lesson_id not in is_out]
     return anchors.only_there(vault, right) if any(hit.anchors for hit in right) else right
 
 
@@ -72,9 +72,11 @@ def only_trusted(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     def is_shared(hit: Hit) -> bool:  # skills of the user and of a project are the agent's own
         return hit.kind == "lessons" or hit.type == "vault"
 
-    every = list(hits)
-    trusted = trusted_files(vault, {(hit.path, hit.file_hash) for hit in filter(is_shared, every)})
-    return [hit for hit in every if not is_shared(hit) or (hit.path, hit.file_hash) in trusted]
+    all_hits = list(hits)
+    trusted = trusted_files(
+        vault, {(hit.path, hit.file_hash) for hit in filter(is_shared, all_hits)}
+    )
+    return [hit for hit in all_hits if not is_shared(hit) or (hit.path, hit.file_hash) in trusted]
 
 
 def trusted_files(vault: Vault, files: Set[tuple[str, str]]) -> Set[tuple[str, str]]:
@@ -111,13 +113,13 @@ def newest(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
     They say the same if `lessons check` reports them as near-duplicates and title or text is equal, if
     both were found and are nearly equal, or if one says to supersede the other or a copy of it.
     """
-    every = list(hits)
-    if not every:
+    all_hits = list(hits)
+    if not all_hits:
         return []
     store = vault.open_index().store
-    newer = _superseding(store) | _superseding_copies(store, every)
+    newer = _superseding(store) | _superseding_copies(store, all_hits)
     chosen: dict[str, Hit] = {}
-    for hit in every:
+    for hit in all_hits:
         best = hit if hit.lesson_id.casefold() in newer else _newest_like(vault, store, hit)
         best = _replaced(vault, best, newer)
         chosen.setdefault(best.lesson_id, best)
@@ -131,7 +133,9 @@ def _one_of_each(vault: Vault, store: Reader, hits: list[Hit]) -> list[Hit]:
     vectors = store.of_lessons([hit.lesson_id for hit in hits])
     kept: list[Hit] = []
     for hit in hits:
-        like = next((at for at, each in enumerate(kept) if _are_alike(vectors, each, hit)), None)
+        like = next(
+            (index for index, each in enumerate(kept) if _are_alike(vectors, each, hit)), None
+        )
         if like is None:
             kept.append(hit)
         else:
@@ -141,8 +145,8 @@ def _one_of_each(vault: Vault, store: Reader, hits: list[Hit]) -> list[Hit]:
 
 
 def _are_alike(vectors: Mapping[str, Any], one: Hit, other: Hit) -> bool:
-    here, there = vectors.get(one.lesson_id), vectors.get(other.lesson_id)
-    return here is not None and there is not None and bool(here @ there >= _NEARLY_EQUAL)
+    first, second = vectors.get(one.lesson_id), vectors.get(other.lesson_id)
+    return first is not None and second is not None and bool(first @ second >= _NEARLY_EQUAL)
 
 
 def _newest_like(vault: Vault, store: Reader, hit: Hit) -> Hit:
@@ -153,8 +157,8 @@ def _newest_like(vault: Vault, store: Reader, hit: Hit) -> Hit:
         return hit
     vectors = store.of_lessons([hit.lesson_id, *named])
     here = vectors.get(hit.lesson_id)
-    known = vectors if here is not None else {}
-    same = [id for id in named if id not in known or known[id] @ here >= DUPLICATE_COSINE]
+    compared = vectors if here is not None else {}
+    same = [id for id in named if id not in compared or compared[id] @ here >= DUPLICATE_COSINE]
     if not same:
         return hit
     return min([hit, *_in_place_of(vault, hit, same)], key=lambda each: _order(vault, each))
@@ -180,10 +184,10 @@ def _replaced(vault: Vault, hit: Hit, newer: Mapping[str, str]) -> Hit:
         if id is None or id in seen or id == hit.lesson_id:
             break
         seen.add(id)
-        there = _in_place_of(vault, hit, [id])
-        if not there:
+        newer_hits = _in_place_of(vault, hit, [id])
+        if not newer_hits:
             break
-        hit = there[0]
+        hit = newer_hits[0]
     return hit
 
 

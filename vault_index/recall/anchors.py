@@ -83,33 +83,33 @@ def region(lines: Sequence[str], name: str) -> Sequence[str]:
     last = re.escape(name.rpartition(".")[2])
     defines = re.compile(rf"(?P<indent>\s*)(?:{_DEFINES}{last}\b|{last}\s*(?:\([^;]*\)\s*\{{|=|:))")
     word, slug = name.rpartition(".")[2], _slug(name)
-    for at, line in enumerate(lines):
+    for number, line in enumerate(lines):
         if len(line) > MAX_LINE:
             continue
         heading = _HEADING.match(line) if line[:1] == "#" else None
         if heading and _slug(heading[2]) == slug:
-            return _section(lines, at, len(heading[1]))
+            return _section(lines, number, len(heading[1]))
         if word in line and (match := defines.match(line)):
-            return _indented(lines, at, len(match["indent"]))
+            return _indented(lines, number, len(match["indent"]))
     return []
 
 
-def _section(lines: Sequence[str], at: int, level: int) -> Sequence[str]:
-    for end in range(at + 1, len(lines)):
+def _section(lines: Sequence[str], start: int, level: int) -> Sequence[str]:
+    for end in range(start + 1, len(lines)):
         heading = _HEADING.match(lines[end])
         if heading and len(heading[1]) <= level:
-            return lines[at:end]
-    return lines[at:]
+            return lines[start:end]
+    return lines[start:]
 
 
-def _indented(lines: Sequence[str], at: int, indent: int) -> Sequence[str]:
-    for end in range(at + 1, len(lines)):
+def _indented(lines: Sequence[str], start: int, indent: int) -> Sequence[str]:
+    for end in range(start + 1, len(lines)):
         line = lines[end].strip()
         is_deeper = not line or len(lines[end]) - len(lines[end].lstrip()) > indent
         closes = _CLOSES.match(line)
         if not is_deeper and not (closes and line.endswith((":", "{"))):
-            return lines[at : end + bool(closes)]
-    return lines[at:]
+            return lines[start : end + bool(closes)]
+    return lines[start:]
 
 
 def _slug(text: str) -> str:

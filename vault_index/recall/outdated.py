@@ -87,14 +87,14 @@ def reasons(vault: Vault) -> list[Reason]:
 
 
 def touched(vault: Vault, commit: str) -> list[Reason]:
-    """Return which lessons are about what changed since a commit, by lesson.
+    """Return the reasons to look at lessons, by changes since a commit, sorted by lesson.
 
     A region that was confirmed as it is now is no reason. Raises IndexStateError without an index.
     """
     top = top_of(vault)
     lessons = list(_lessons(vault))
     removed = set(git.changed_since(top, commit, "D"))
-    had, there = _Paths(removed), _Paths(set(git.files(top)) - removed)
+    old_paths, current_paths = _Paths(removed), _Paths(set(git.files(top)) - removed)
     regions = {each.path: (commit, each.path) for lesson in lessons for each in lesson.anchors}
     before = git.contents(top, regions)
     listed = []
@@ -106,15 +106,15 @@ def touched(vault: Vault, commit: str) -> list[Reason]:
                 does = "changes" if now else "removes"
                 listed.append(lesson.reason("anchor", f"it {does} {each.shown}"))
         for cited in sorted(lesson.cited):
-            if had.meant(cited) and not there.meant(cited):
+            if old_paths.meant(cited) and not current_paths.meant(cited):
                 listed.append(lesson.reason("file", f"it removes {cited}"))
     return sorted(listed, key=lambda each: (each.lesson, each.why))
 
 
 def cited_in(text: str) -> frozenset[str]:
     """Return the paths of files that a text cites."""
-    every = frozenset(_CITED_PATH.findall(text[:MAX_CHARS]))
-    cited = frozenset(path for path in every if path.lower() not in _COMMON_FILES)
+    paths = frozenset(_CITED_PATH.findall(text[:MAX_CHARS]))
+    cited = frozenset(path for path in paths if path.lower() not in _COMMON_FILES)
     return cited if len(cited) <= MAX_CITED else frozenset()
 
 
@@ -160,23 +160,23 @@ def _confirmed(data: bytes, path: str) -> float:
 
 def _lost(vault: Vault, top: Path, lessons: Iterable[_Lesson]) -> Iterator[Reason]:
     """Yield the files that lessons cite and that commits removed after the lesson was right."""
-    there = _Paths(git.files(top))
+    current_paths = _Paths(git.files(top))
     missing = [
         (lesson, cited)
         for lesson in lessons
         if lesson.written  # what is not committed has no past
         for cited in sorted(lesson.cited)
-        if not there.meant(cited) and not os.path.exists(top / cited)  # noqa: PTH110  # Path's raises for long names
+        if not current_paths.meant(cited) and not os.path.exists(top / cited)  # noqa: PTH110  # Path's raises for long names
     ]
     if not missing:
         return
     removals = git.removals(top, int(min(lesson.written for lesson, _ in missing)))
     inside = os.path.relpath(os.path.realpath(vault.lessons_dir), top)
-    had = _Paths(path for path in removals if not path.startswith(f"{inside}/"))
+    old_paths = _Paths(path for path in removals if not path.startswith(f"{inside}/"))
     for lesson, cited in missing:
         days = [
             removed.committed
-            for removed in map(removals.__getitem__, had.meant(cited))
+            for removed in map(removals.__getitem__, old_paths.meant(cited))
             # the commit that wrote the lesson knew of it
             if removed.written != lesson.written
             and removed.committed >= max(lesson.written, lesson.confirmed)

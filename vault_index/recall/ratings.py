@@ -49,8 +49,8 @@ class Word:
 def last_of(vault: Vault) -> dict[str, Word]:
     """Return the last word on each lesson."""
     with state.reading(vault.config.home) as db:
-        said = state.select(db, "word", Word, "WHERE vault = ?", [state.vault_of(vault.root)])
-    return {word.lesson: word for word in said}
+        words = state.select(db, "word", Word, "WHERE vault = ?", [state.vault_of(vault.root)])
+    return {word.lesson: word for word in words}
 
 
 def wrong(vault: Vault, ids: Collection[str] | None = None) -> dict[str, Word]:
@@ -71,17 +71,17 @@ def say(vault: Vault, lesson: str, word: str, by: str, why: str) -> None:
 
     Raises WriteError, and VaultError where there is no index, or no such lesson.
     """
-    there = _lessons(vault, [lesson]).get(lesson)
-    if there is None:
+    row = _lessons(vault, [lesson]).get(lesson)
+    if row is None:
         raise VaultError(f"{lesson} is not in the index", "run `lessons index`")
-    said = Word(lesson, word, by, why, datetime.now(UTC).date().isoformat(), there[0])
-    place = state.vault_of(vault.root)
+    rating = Word(lesson, word, by, why, datetime.now(UTC).date().isoformat(), row[0])
+    vault_key = state.vault_of(vault.root)
     with state.writing(vault.config.home) as db:
         before = last_of(vault).get(lesson)
-        if before and before.withholds and before.hash == said.hash and by == AGENT:
+        if before and before.withholds and before.hash == rating.hash and by == AGENT:
             return
-        db.execute("DELETE FROM word WHERE vault = ? AND lesson = ?", [place, lesson])
-        state.insert(db, "word", said, vault=place)
+        db.execute("DELETE FROM word WHERE vault = ? AND lesson = ?", [vault_key, lesson])
+        state.insert(db, "word", rating, vault=vault_key)
 
 
 def reasons(vault: Vault) -> list[Reason]:

@@ -65,7 +65,7 @@ def respond(
     """
     began = time.monotonic()
     name, agent = event.hook_event_name, event.agent_id
-    told, receipt, line = None, "", ""
+    reply, receipt, line = None, "", ""
     if name == hook_event.START and event.source not in vault.config.session_sources:
         if event.is_emptied:
             with suppress(WriteError):
@@ -78,45 +78,45 @@ def respond(
         if time.monotonic() > until or (name == hook_event.EDIT and not injection.text):
             return None
         record = _record(event, injection, ms + 1000 * (time.monotonic() - began), by)
-        told, given = HookReply(injection.text, record), [*injection.hits, *injection.skills]
+        reply, given = HookReply(injection.text, record), [*injection.hits, *injection.skills]
         if name in _WITH_RECEIPT and vault.config.receipt and given and injection.text:
             receipt = block.receipt(given)
     try:
         with state.writing(vault.config.home, delivery.HOOK_SECONDS):
-            told = _claim_and_record(vault, event, told)
+            reply = _claim_and_record(vault, event, reply)
     except WriteError as error:  # the agent gets it all the same, and perhaps twice
         log.log({"hook_event_name": name, "vault": str(vault.root)}, error.message, began)
-        told = None if name == hook_event.ASKED else told
-    if told and line:
-        told = replace(told, text=block.with_signpost(told.text, line))
-    return _answer(vault, event, told, receipt) if told else None
+        reply = None if name == hook_event.ASKED else reply
+    if reply and line:
+        reply = replace(reply, text=block.with_signpost(reply.text, line))
+    return _answer(vault, event, reply, receipt) if reply else None
 
 
-def _claim_and_record(vault: Vault, event: Event, told: HookReply | None) -> HookReply | None:
-    """Record what an event gets, and return it; None if another hook answers, or another event."""
+def _claim_and_record(vault: Vault, event: Event, reply: HookReply | None) -> HookReply | None:
+    """Record the reply to an event, and return it; None if another hook answers, or another event."""
     name, home, root = event.hook_event_name, vault.config.home, vault.root
     if event.session_id and not delivery.claim(home, root, event):
         return None
     if name == hook_event.SUBAGENT and event.session_id:
         if event.is_fork:
             delivery.inherit(home, root, event)
-        told = delivery.take_note(home, root, event)
-        if told is None:  # nothing was searched for it
+        reply = delivery.take_note(home, root, event)
+        if reply is None:  # nothing was searched for it
             return HookReply("", Delivery(event=name))
-    if told and name == hook_event.ASKED:
-        delivery.leave_note(home, root, event, told)
+    if reply and name == hook_event.ASKED:
+        delivery.leave_note(home, root, event, reply)
         return None
-    if told:
+    if reply:
         if event.is_emptied:
             delivery.forget_given(home, root, event.session_id, event.agent_id)
-        new = replace(told.record, event=name, session=event.session_id, agent=event.agent_id)
+        new = replace(reply.record, event=name, session=event.session_id, agent=event.agent_id)
         delivery.record(home, root, new)
         for feature in features.FEATURES:
             feature.at_project(vault, Path(event.cwd))
-    return told
+    return reply
 
 
-def _answer(vault: Vault, event: Event, told: HookReply, receipt: str) -> dict[str, Any] | None:
+def _answer(vault: Vault, event: Event, reply: HookReply, receipt: str) -> dict[str, Any] | None:
     """Return the answer in Claude Code's form; the receipt is for the person alone."""
     if event.hook_event_name == hook_event.START and event.shows_lines:
         lines = (
@@ -124,10 +124,10 @@ def _answer(vault: Vault, event: Event, told: HookReply, receipt: str) -> dict[s
         )
         with suppress(WriteError):  # the next session has it
             receipt = next(filter(None, lines), "")
-    if not told.text:
+    if not reply.text:
         return {"systemMessage": receipt} if receipt else None
     name = hook_event.ASKED if event.hook_event_name == hook_event.EDIT else event.hook_event_name
-    output = {"hookEventName": name, "additionalContext": told.text}
+    output = {"hookEventName": name, "additionalContext": reply.text}
     return {"hookSpecificOutput": output} | ({"systemMessage": receipt} if receipt else {})
 
 
@@ -161,8 +161,8 @@ def _injection(vault: Vault, event: Event, text_only: bool, from_files: bool) ->
         return _at_edit(vault, event)
     is_new = name == hook_event.ASKED and not event.is_fork  # it was given nothing yet
     is_new = is_new or (event.is_emptied and event.source != COMPACT)
-    had = ([], []) if is_new else delivery.received(home, vault.root, session, event.agent_id)
-    given, pointed = had
+    received = ([], []) if is_new else delivery.received(home, vault.root, session, event.agent_id)
+    given, pointed = received
     project = Path(event.cwd)
     if name == hook_event.START:
         line = signpost.line(vault, event)
@@ -185,40 +185,40 @@ def _at_failure(vault: Vault, event: Event, text_only: bool) -> ContextBlock:
     """Return the injection for the failure that an event reports."""
     home, root = vault.config.home, vault.root
     failed = failure.read(event.command, event.error)
-    told = delivery.told_about(home, root, event, delivery.key_of(failed.signature))
+    earlier = delivery.told_about(home, root, event, delivery.key_of(failed.signature))
     given, pointed = delivery.received(home, root, event.session_id, event.agent_id)
-    had = Had(given, pointed, told)
-    injection = for_failure(vault, failed, had=had, text_only=text_only)
+    received = Received(given, pointed, earlier)
+    injection = for_failure(vault, failed, received=received, text_only=text_only)
     prompt = redact(failed.lines[0] if failed.lines else failed.command)[:MAX_TAUGHT_CHARS]
     return replace(injection, about=failed.signature, said=prompt)
 
 
 @dataclass(frozen=True, slots=True)
-class Had:
+class Received:
     """The lessons of an agent when a command fails: `given` whole, `pointed` at by a line.
 
-    `told` are those that it got at the same failure, each time.
+    `earlier` are those that it got at the same failure, each time.
     """
 
     given: Collection[str] = ()
     pointed: Collection[str] = ()
-    told: Sequence[Collection[str]] = ()
+    earlier: Sequence[Collection[str]] = ()
 
     def is_again(self, lesson: str) -> bool:
-        return any(lesson in each for each in self.told)
+        return any(lesson in each for each in self.earlier)
 
     def refuses(self, hit: Hit) -> bool:
         if hit.as_line:
             return hit.lesson_id in self.given or hit.lesson_id in self.pointed
         return hit.lesson_id in self.given and not self.is_again(hit.lesson_id)
 
-    def of(self, place: above.Above) -> Had:
-        told = [place.own_ids(each) for each in self.told]
-        return Had(place.own_ids(self.given), place.own_ids(self.pointed), told)
+    def of(self, origin: above.Above) -> Received:
+        earlier = [origin.own_ids(each) for each in self.earlier]
+        return Received(origin.own_ids(self.given), origin.own_ids(self.pointed), earlier)
 
 
 def for_failure(
-    vault: Vault, failed: Failure, *, had: Had = Had(), text_only: bool = False
+    vault: Vault, failed: Failure, *, received: Received = Received(), text_only: bool = False
 ) -> ContextBlock:
     """Return the injection for a failure: the strongest lesson that is new to the agent.
 
@@ -226,29 +226,31 @@ def for_failure(
     """
     floors: dict[str, float | None] = {}
 
-    def search(name: str, vault: Vault, had: Had) -> ContextBlock:
-        found = _strongest(vault, failed, had, text_only)
+    def search(name: str, vault: Vault, received: Received) -> ContextBlock:
+        found = _strongest(vault, failed, received, text_only)
         floors[name] = found.floor
         return found
 
-    own = search("", vault, had)
-    every = above.joined(vault, own, lambda place, other: search(place.name, other, had.of(place)))
-    if not every:
-        return replace(own, others=())
+    nearest = search("", vault, received)
+    hits = above.joined(
+        vault, nearest, lambda origin, other: search(origin.name, other, received.of(origin))
+    )
+    if not hits:
+        return replace(nearest, others=())
     # the strongest; of equal ones the nearer
-    first = max(every, key=lambda hit: (not hit.as_line, hit.score))
+    first = max(hits, key=lambda hit: (not hit.as_line, hit.score))
     least = floors.get(first.lesson_id.partition(":")[0], floors[""])
-    if len(had.told) >= TIMES:
+    if len(received.earlier) >= TIMES:
         return ContextBlock("", floor=least, silent="given twice already", near=first)
-    before = AGAIN if had.is_again(first.lesson_id) else ""
-    asked = "\n".join(failed.lines)
-    text = block.at_failure(first, vault.config.prompt_tokens, before, asked)
+    before = AGAIN if received.is_again(first.lesson_id) else ""
+    failed_lines = "\n".join(failed.lines)
+    text = block.at_failure(first, vault.config.prompt_tokens, before, failed_lines)
     if not text:
         return ContextBlock("", floor=least, silent=silence.NO_ROOM, near=first)
     return ContextBlock(text, [first], floor=least)
 
 
-def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> ContextBlock:
+def _strongest(vault: Vault, failed: Failure, received: Received, text_only: bool) -> ContextBlock:
     """Return the strongest lesson of a vault that may come at a failure, or why none comes.
 
     One that may not is passed over: the next look is as if the vault did not have it.
@@ -268,7 +270,7 @@ def _strongest(vault: Vault, failed: Failure, had: Had, text_only: bool) -> Cont
         if not (answer.taught or answer.strength > least):
             break
         why = why or answer.why_silent
-        if hit and had.refuses(hit):
+        if hit and received.refuses(hit):
             why, kept_out = silence.ALREADY_GIVEN, [*kept_out, hit]
         if hit and not why:
             hit = select.shown(vault, hit, failed.lines)
@@ -300,11 +302,11 @@ def _at_edit(vault: Vault, event: Event) -> ContextBlock:
     if path.startswith("../") or delivery.told_about(home, root, event, key):
         return ContextBlock("", silent=silence.NOTHING)
     given, _ = delivery.received(home, root, event.session_id, event.agent_id)
-    own = ContextBlock("", _hits_for(vault, path))
-    every = above.joined(vault, own, lambda _, other: ContextBlock("", _hits_for(other, path)))
-    first = next((hit for hit in every if hit.lesson_id not in given), None)
+    nearest = ContextBlock("", _hits_for(vault, path))
+    hits = above.joined(vault, nearest, lambda _, other: ContextBlock("", _hits_for(other, path)))
+    first = next((hit for hit in hits if hit.lesson_id not in given), None)
     if first is None:
-        return ContextBlock("", silent=silence.ALREADY_GIVEN if every else silence.NOTHING)
+        return ContextBlock("", silent=silence.ALREADY_GIVEN if hits else silence.NOTHING)
     prompt = redact(path)[:MAX_TAUGHT_CHARS]
     return ContextBlock(block.at_edit(first), [first], about=path, said=prompt)
 

@@ -61,10 +61,12 @@ def for_prompt(
     queries, k = [prompt, *_ends(prompt)], config.prompt_lessons
     wanted = _Budget(k, MAX_LINES * config.pointers, COMPANION_SHARE, text_only, given, pointed)
     injection = _above_floor(vault, queries, wanted)
-    asked = features.AskedPrompt(prompt, project, given, text_only)
-    suggested = [hit for feature in features.FEATURES for hit in feature.at_prompt(vault, asked)]
+    asked_prompt = features.AskedPrompt(prompt, project, given, text_only)
+    suggested = [
+        hit for feature in features.FEATURES for hit in feature.at_prompt(vault, asked_prompt)
+    ]
     leads_on = leads_on and config.pointers
-    return _rendered(injection, suggested, config.prompt_tokens, leads_on=leads_on, asked=prompt)
+    return _rendered(injection, suggested, config.prompt_tokens, leads_on=leads_on, question=prompt)
 
 
 def _ends(prompt: str) -> list[str]:
@@ -88,7 +90,7 @@ def from_files(vault: Vault, prompt: str, given: Collection[str] = ()) -> Contex
     fresh = _first(_fresh(hits, wanted), wanted)
     silent = "" if fresh else silence.ALREADY_GIVEN if hits else silence.NOTHING
     injection = ContextBlock("", fresh, floor=found.floor, silent=silent, near=found.near)
-    return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers, asked=prompt)
+    return _rendered(injection, [], config.prompt_tokens, leads_on=config.pointers, question=prompt)
 
 
 def for_session(
@@ -100,7 +102,7 @@ def for_session(
     given: Collection[str] = (),
     line: str = "",
 ) -> ContextBlock:
-    """Return the injection for the start of a session, by what the project is doing.
+    """Return the injection for the start of a session, by the project's work.
 
     First comes what was done here last, then the project's rules, then lessons for the work: each subject
     of the last commits is a query, and so are the branch and the changed files with the project's name.
@@ -110,26 +112,26 @@ def for_session(
     branch = [] if activity.branch in _MAIN else re.findall(r"[^\s/_-]+", activity.branch)
     changed = (path.rstrip("/").rpartition("/")[2] for path in activity.changed)
     queries = dict.fromkeys([" ".join([activity.name, *branch, *changed]), *activity.subjects])
-    asked = [text for text in queries if not chatter.why_skipped(text)]
+    wanted_texts = [text for text in queries if not chatter.why_skipped(text)]
     config = vault.config
     rules = _rules(vault, given)
     room = config.session_lessons - len(rules)
-    had = [*given, *(hit.lesson_id for hit in rules)]
+    received = [*given, *(hit.lesson_id for hit in rules)]
     injection = ContextBlock("")
     if room:
-        wanted = _Budget(room, text_only=text_only, given=had)
-        injection = _above_floor(vault, asked, wanted)
+        wanted = _Budget(room, text_only=text_only, given=received)
+        injection = _above_floor(vault, wanted_texts, wanted)
     if rules:
         injection = replace(injection, hits=[*rules, *injection.hits], silent="")
-    done = _done(config, project, session)
-    return _rendered(injection, [], config.token_budget, done, line)
+    recap = _recap(config, project, session)
+    return _rendered(injection, [], config.token_budget, recap, line)
 
 
 def without_index(config: Config, project: Path, session: str, line: str) -> ContextBlock:
     """Return the injection for the start of a session while there is no index: all but the lessons."""
-    done = _done(config, project, session)
+    recap = _recap(config, project, session)
     nothing = ContextBlock("", silent=silence.NOTHING)
-    return _rendered(nothing, [], config.token_budget, done, line)
+    return _rendered(nothing, [], config.token_budget, recap, line)
 
 
 def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> ContextBlock:
@@ -142,9 +144,9 @@ def after_compaction(vault: Vault, already: Collection[str], line: str = "") -> 
     again = [id for id in already if id not in {hit.lesson_id for hit in rules}]
     room = config.session_lessons - len(rules)
     again = again[-room:] if room else []
-    own = ContextBlock("", of_ids(vault, again))
+    nearest = ContextBlock("", of_ids(vault, again))
     hits = above.joined(
-        vault, own, lambda place, other: ContextBlock("", of_ids(other, place.own_ids(again)))
+        vault, nearest, lambda origin, other: ContextBlock("", of_ids(other, origin.own_ids(again)))
     )
     hits.sort(key=lambda hit: again.index(hit.lesson_id), reverse=True)
     hits = allowed.newest(vault, hits)
@@ -159,9 +161,9 @@ def of_ids(vault: Vault, ids: Sequence[str]) -> list[Hit]:
 
 
 def _rules(vault: Vault, already: Collection[str]) -> list[Hit]:
-    own = ContextBlock("", _own_rules(vault))
-    every = above.joined(vault, own, lambda _, other: ContextBlock("", _own_rules(other)))
-    fresh = [hit for hit in every if hit.lesson_id not in already]
+    nearest = ContextBlock("", _own_rules(vault))
+    hits = above.joined(vault, nearest, lambda _, other: ContextBlock("", _own_rules(other)))
+    fresh = [hit for hit in hits if hit.lesson_id not in already]
     return fresh[: vault.config.session_lessons]
 
 
@@ -177,11 +179,11 @@ def _own_rules(vault: Vault) -> list[Hit]:
 
 def without_vault(config: Config, project: Path, session: str) -> str:
     """Return the block for a session's start without a vault: what was done here last, or ""."""
-    done = _done(config, project, session)
-    return block.injection([], config.token_budget, journal=done) if done else ""
+    recap = _recap(config, project, session)
+    return block.injection([], config.token_budget, journal=recap) if recap else ""
 
 
-def _done(config: Config, project: Path, session: str) -> str:
+def _recap(config: Config, project: Path, session: str) -> str:
     texts = (feature.at_start(config, project, session) for feature in features.FEATURES)
     return "\n".join(filter(None, texts))
 
@@ -190,29 +192,29 @@ def _rendered(
     injection: ContextBlock,
     suggested: Sequence[Hit],
     max_tokens: int,
-    done: str = "",
+    recap: str = "",
     line: str = "",
     *,
     leads_on: bool = False,
-    asked: str = "",
+    question: str = "",
 ) -> ContextBlock:
-    """Render the signpost, what was `done`, the hits and the suggested skills as one block."""
+    """Render the signpost, the `recap`, the hits and the suggested skills as one block."""
     hits = injection.hits
-    if not hits and not suggested and not done:
+    if not hits and not suggested and not recap:
         return replace(injection, text=block.with_signpost("", line))
     max_tokens -= -(-len(line) // block.CHARS_PER_TOKEN)
-    text = block.injection(hits, max_tokens, suggested, done, leads_on=leads_on, asked=asked)
+    text = block.injection(hits, max_tokens, suggested, recap, leads_on=leads_on, asked=question)
     text = block.with_signpost(text, line)
     named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
     cut = {id: silence.NO_ROOM for id, name in named.items() if name not in text}
-    left = {id: why for id, why in injection.left_out.items() if id not in named}
+    left_out = {id: why for id, why in injection.left_out.items() if id not in named}
     come = [hit for hit in hits if hit.lesson_id not in cut]
     if not text:
         near = next(iter(hits), None)
         return ContextBlock(
-            "", floor=injection.floor, silent=silence.NO_ROOM, near=near, left_out=left | cut
+            "", floor=injection.floor, silent=silence.NO_ROOM, near=near, left_out=left_out | cut
         )
-    return ContextBlock(text, come, suggested, injection.floor, left_out=left | cut)
+    return ContextBlock(text, come, suggested, injection.floor, left_out=left_out | cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,15 +243,15 @@ class _Budget:
 
 def _above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> ContextBlock:
     """Search the vault and the vaults above, each by its floor and trust, for queries."""
-    own = _own_above_floor(vault, queries, wanted)
+    nearest = _own_above_floor(vault, queries, wanted)
 
-    def search(place: above.Above, other: Vault) -> ContextBlock:
-        given, pointed = place.own_ids(wanted.given), place.own_ids(wanted.pointed)
+    def search(origin: above.Above, other: Vault) -> ContextBlock:
+        given, pointed = origin.own_ids(wanted.given), origin.own_ids(wanted.pointed)
         return _own_above_floor(other, queries, replace(wanted, given=given, pointed=pointed))
 
-    every = above.joined(vault, own, search)
-    fresh = _first(_fresh(every, wanted), wanted)  # the nearer first where that is equal
-    return replace(own, hits=fresh, silent="") if fresh else own
+    hits = above.joined(vault, nearest, search)
+    fresh = _first(_fresh(hits, wanted), wanted)  # the nearer first where that is equal
+    return replace(nearest, hits=fresh, silent="") if fresh else nearest
 
 
 @dataclass(slots=True)
@@ -263,9 +265,9 @@ class _Gathered:
     nothing: str = silence.NOTHING  # why nothing was found
     kept_out: str = ""  # why the hits of a query do not come
 
-    def add(self, vault: Vault, asked: Query, budget: _Budget) -> None:
+    def add(self, vault: Vault, request: Query, budget: _Budget) -> None:
         """Search once more."""
-        results, floors = floor.lessons_above(vault, asked)
+        results, floors = floor.lessons_above(vault, request)
         self.least = floors.line if budget.lines else floors.whole
         self.near += [hit for hit, _ in results.dropped[:1] if not results.hits]
         self.near += [hit for hit in results.hits if hit.as_line and not budget.lines]
@@ -289,27 +291,27 @@ class _Gathered:
 def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> ContextBlock:
     room = max(wanted.lessons, wanted.lines) + len(wanted.given) + len(wanted.pointed)
     room += EXTRA_HITS if allowed.is_restricted(vault) else 0
-    asked = Query("", room, text_only=wanted.text_only, for_agent=True)
+    request = Query("", room, text_only=wanted.text_only, for_agent=True)
     query.look_ahead(vault, queries, text_only=wanted.text_only)
     found = _Gathered()
     for text in queries:
-        found.add(vault, replace(asked, text=text), wanted)
+        found.add(vault, replace(request, text=text), wanted)
     found.silence_taught()
-    kept = allowed.newest(vault, found.ranked)
-    fresh = _fresh(kept, wanted)
+    newest = allowed.newest(vault, found.ranked)
+    fresh = _fresh(newest, wanted)
     some = 2 * max(wanted.lessons, wanted.lines)
     may_come = allowed.only_right(vault, fresh[:some])
     hits = [shown(vault, hit, queries) for hit in _first(may_come, wanted)]
     others = [*(hit for hit in found.best.values() if hit not in hits), *found.silenced]
     if not hits:
-        first = replace(asked, text=next(iter(queries), ""), for_agent=False)
+        first = replace(request, text=next(iter(queries), ""), for_agent=False)
         silent = _why_silent(vault, found, fresh, first)
         nearest = max(
             [*found.best.values()] or found.near, key=lambda hit: hit.reason, default=None
         )
         return ContextBlock("", floor=found.least, silent=silent, near=nearest, others=others)
     steps = {
-        "a newer lesson says the same": kept,
+        "a newer lesson says the same": newest,
         silence.ALREADY_GIVEN: fresh,
         silence.LEFT_OUT: [*may_come, *fresh[some:]],
         f"a prompt gets at most {wanted.lessons} whole and {wanted.lines} as a line": hits,
@@ -319,13 +321,13 @@ def _own_above_floor(vault: Vault, queries: Sequence[str], wanted: _Budget) -> C
 
 
 def _why_silent(vault: Vault, found: _Gathered, fresh: Sequence[Hit], first: Query) -> str:
-    """Return why no lesson comes; `first` is the search for the first query."""
+    """Return the reason for which no lesson comes; `first` is the search for the first query."""
     if fresh:
         return silence.LEFT_OUT
     if found.best:
         return silence.ALREADY_GIVEN
-    if vault.open_index().withheld and (held := _withheld_above_floor(vault, first)):
-        return silence.withheld(held.path, held.withheld)
+    if vault.open_index().withheld and (withheld := _withheld_above_floor(vault, first)):
+        return silence.withheld(withheld.path, withheld.withheld)
     return found.kept_out or found.nothing
 
 
@@ -338,10 +340,14 @@ def shown(vault: Vault, hit: Hit, queries: Sequence[str]) -> Hit:
     if not hit.is_long:
         return hit
     whole = next((row["text"] for row in vault.open_index().store.shown_of([hit.lesson_id])), "")
-    known, names = words.of(vault), {*terms_of(hit.names)}
-    least = RARE * known.rarity("")
-    asked = {word for text in queries for word in terms_of(text)} - names
-    rare = {word: weight for word in sorted(asked) if (weight := known.weight(word)) >= least}
+    vault_words, names = words.of(vault), {*terms_of(hit.names)}
+    least = RARE * vault_words.rarity("")
+    prompt_words = {word for text in queries for word in terms_of(text)} - names
+    rare = {
+        word: weight
+        for word in sorted(prompt_words)
+        if (weight := vault_words.weight(word)) >= least
+    }
     nearest = hit.text if hit.position >= 0 else ""
     pieces = passages.cut(whole)[1:]
     return replace(hit, text=excerpt.of_long(whole, pieces, nearest, rare)) if pieces else hit
@@ -357,10 +363,10 @@ def _keep_better(best: dict[str, Hit], hits: Iterable[Hit], wanted: _Budget) -> 
             best[hit.lesson_id] = hit
 
 
-def _withheld_above_floor(vault: Vault, asked: Query) -> Hit | None:
+def _withheld_above_floor(vault: Vault, request: Query) -> Hit | None:
     """Return the lesson that would come if hooks did not leave it out."""
     # the few that are left out tell at once that none would; beside the others it needs its lead, too
-    for some in (replace(asked, filters=filters.Filter(withheld=True)), asked):
+    for some in (replace(request, filters=filters.Filter(withheld=True)), request):
         first = next(iter(floor.lessons_above(vault, some)[0].hits), None)
         if first is None or not first.withheld:
             return None
@@ -381,10 +387,10 @@ def _why_kept_out(results: Results, trusted: Sequence[Hit], least: float) -> str
 def _left_out(
     found: Iterable[str], silenced: Iterable[Hit], steps: Mapping[str, Sequence[Hit]]
 ) -> dict[str, str]:
-    """Return why lessons that were found do not come; `steps` are the hits that a reason left."""
+    """Return the reasons for which found lessons do not come; `steps` are the hits that each left."""
     left_out = {hit.lesson_id: silence.TAUGHT_OUT for hit in silenced}
-    for why, kept in steps.items():
-        ids = {hit.lesson_id for hit in kept}
+    for why, hits in steps.items():
+        ids = {hit.lesson_id for hit in hits}
         left_out |= {id: why for id in found if id not in ids and id not in left_out}
     return left_out
 
@@ -412,7 +418,7 @@ def skills(
     if not k:
         return []
     folder, wanted = str(project or ""), k + len(given)
-    asked = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
-    hits = floor.skills_above(vault, asked).hits
+    request = Query(prompt, wanted, project=folder, text_only=text_only, for_agent=True)
+    hits = floor.skills_above(vault, request).hits
     trusted = allowed.only_trusted(vault, [hit for hit in hits if not hit.withheld])
     return [hit for hit in trusted if hit.lesson_id not in given][:k]

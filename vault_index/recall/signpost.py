@@ -54,10 +54,10 @@ def line(vault: Vault, event: Event) -> str:
 
 
 def _text(counted: Counted, names: list[str], how: str) -> str:
-    said = [f"{name} ({counted.subjects[name]})" for name in names]
+    parts = [f"{name} ({counted.subjects[name]})" for name in names]
     on = (
-        f", most on {', '.join(said)}"
-        if len(said) > 1
+        f", most on {', '.join(parts)}"
+        if len(parts) > 1
         else "".join(f", on {each}" for each in names)
     )
     indexing = " Indexing, a few seconds." if counted.indexing else ""
@@ -74,15 +74,15 @@ def _how(event: Event | None) -> str:
 def _counted(vault: Vault) -> Counted:
     """Count the lessons of a vault and of the vaults above, in the index or without one in the files."""
     try:
-        own = _in_index(vault.open_index())
+        counted = _in_index(vault.open_index())
     except IndexStateError:
-        own = _in_files(vault)
+        counted = _in_files(vault)
     for _, other in above.opened(vault):
         with suppress(VaultError):  # it has no index yet: `lessons vaults` says so
             more = _in_index(other.open_index())
-            subjects = own.subjects + more.subjects
-            own = Counted(own.lessons + more.lessons, subjects, own.indexing)
-    return own
+            subjects = counted.subjects + more.subjects
+            counted = Counted(counted.lessons + more.lessons, subjects, counted.indexing)
+    return counted
 
 
 def _in_index(opened: OpenIndex) -> Counted:

@@ -112,28 +112,28 @@ def opened(vault: Vault) -> Opened:
     A change of their settings counts at once; an index that is open stays open.
     """
     wanted = [(each, stamp_settings(each.root)) for each in of(vault) if each.is_there]
-    known, places = _opened.get(vault, ([], []))
-    if known != wanted:
-        before = {other.root: other for _, other in places}
-        places = [(above, other) for above, _ in wanted for other in _open(vault, above, before)]
-        _opened[vault] = wanted, places
-    return places
+    settings, pairs = _opened.get(vault, ([], []))
+    if settings != wanted:
+        before = {other.root: other for _, other in pairs}
+        pairs = [(above, other) for above, _ in wanted for other in _open(vault, above, before)]
+        _opened[vault] = wanted, pairs
+    return pairs
 
 
 def named(vault: Vault, name: str) -> tuple[Above, Vault, str] | None:
     """Return the vault above that a name of a lesson begins with, and the rest: `team:deploys`."""
-    place, _, rest = (part.strip() for part in name.partition(":"))
-    there = opened(vault) if rest else []
-    return next(((above, other, rest) for above, other in there if above.name == place), None)
+    mark, _, rest = (part.strip() for part in name.partition(":"))
+    vaults = opened(vault) if rest else []
+    return next(((above, other, rest) for above, other in vaults if above.name == mark), None)
 
 
 def _open(vault: Vault, above: Above, before: Mapping[Path, Vault]) -> Iterator[Vault]:
     try:
         other = open_vault(above.root)
-        kept = before.get(other.root)
-        if kept is not None and kept.config.embedder == other.config.embedder:
-            kept.config = other.config
-            other = kept
+        opened_before = before.get(other.root)
+        if opened_before is not None and opened_before.config.embedder == other.config.embedder:
+            opened_before.config = other.config
+            other = opened_before
         if other.root.resolve() != above.root.resolve():  # a vault around the folder that was named
             return
         if other.config.embedder == vault.config.embedder:
@@ -144,31 +144,31 @@ def _open(vault: Vault, above: Above, before: Mapping[Path, Vault]) -> Iterator[
 
 
 def joined(
-    vault: Vault, own: ContextBlock, search: Callable[[Above, Vault], ContextBlock]
+    vault: Vault, nearest: ContextBlock, search: Callable[[Above, Vault], ContextBlock]
 ) -> list[Hit]:
     """Return the hits of a vault and of the vaults above, without lessons that a nearer vault has.
 
     A lesson that a nearer vault gave before, or keeps silent, does not come from a farther one either:
     those are the `others` of an injection.
     """
-    hits = list(own.hits)
-    places = opened(vault)
-    if not places:
+    hits = list(nearest.hits)
+    pairs = opened(vault)
+    if not pairs:
         return hits
 
-    def ask(place: tuple[Above, Vault]) -> tuple[ContextBlock, dict[str, np.ndarray]]:
-        other = place[1]
+    def ask(pair: tuple[Above, Vault]) -> tuple[ContextBlock, dict[str, np.ndarray]]:
+        other = pair[1]
         other.query_vectors = vault.query_vectors  # each is embedded once
         try:
-            answer = search(*place)
+            answer = search(*pair)
             return answer, _vectors(other, answer)
         except VaultError:  # it has no index yet, or none any more: `lessons vaults` says so
             return ContextBlock(""), {}
 
-    with ThreadPoolExecutor(len(places)) as pool:  # most of a search is waiting for LanceDB
-        answers = list(pool.map(ask, places))
-    nearer, texts = [*_vectors(vault, own).values()], _texts([*own.hits, *own.others])
-    for (above, _), (answer, vectors) in zip(places, answers, strict=True):
+    with ThreadPoolExecutor(len(pairs)) as pool:  # most of a search is waiting for LanceDB
+        answers = list(pool.map(ask, pairs))
+    nearer, texts = [*_vectors(vault, nearest).values()], _texts([*nearest.hits, *nearest.others])
+    for (above, _), (answer, vectors) in zip(pairs, answers, strict=True):
         for hit in answer.hits:
             if _texts([hit]) & texts or _is_near(vectors.get(hit.lesson_id), nearer):
                 continue

@@ -52,7 +52,10 @@ class Document:
 
 def places(vault: Vault) -> list[Document]:
     """List the documents and categories, by kind and path. Raises IndexStateError without an index."""
-    return sorted((place for place, _ in _all(vault)), key=lambda place: (place.kind, place.path))
+    return sorted(
+        (document for document, _ in _all(vault)),
+        key=lambda document: (document.kind, document.path),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +88,12 @@ def courses(vault: Vault) -> list[Course]:
     numbered = f"({filters.NUMBERED}) OR ({filters.below([COURSES])})"
     of_courses = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, numbered)
     paths = vault.open_index().store.tally("path", of_courses)
-    every, found = parts(vault, list(paths)), []
+    parts_of, found = parts(vault, list(paths)), []
     for each in places(vault):
         if each.kind == DOCUMENT and each.path in paths:
             lessons = tuple(
                 CourseLesson(part.number, part.title, part.link, part.id)
-                for part in every[each.path]
+                for part in parts_of[each.path]
                 if not part.is_withheld
             )
             course = Course(
@@ -107,7 +110,7 @@ def courses(vault: Vault) -> list[Course]:
 
 @dataclass(frozen=True, slots=True)
 class VaultCounts:
-    """How much a vault holds, and how many lessons came `lately`."""
+    """The numbers of a vault's lessons and documents, and of the lessons that came `lately`."""
 
     lessons: int
     documents: int
@@ -116,7 +119,7 @@ class VaultCounts:
 
 
 def count(vault: Vault, today: date) -> VaultCounts:
-    """Count what a vault holds. Raises IndexStateError without an index."""
+    """Count the lessons and documents of a vault. Raises IndexStateError without an index."""
     store = vault.open_index().store
     lessons = store.rows(("created_at", "updated_at"), filters.WHOLE)
     dates = [row["created_at"] or row["updated_at"] for row in lessons]
@@ -139,7 +142,7 @@ class DocumentsStatus:
 def state(vault: Vault) -> DocumentsStatus:
     """Count the documents."""
     with suppress(VaultError):
-        return DocumentsStatus(sum(place.kind == DOCUMENT for place in places(vault)))
+        return DocumentsStatus(sum(document.kind == DOCUMENT for document in places(vault)))
     return DocumentsStatus()
 
 
@@ -148,30 +151,30 @@ def near(vault: Vault, name: str, *, for_agent: bool = False) -> list[Document]:
 
     With `for_agent` documents that hooks leave out are not among them.
     """
-    all_places = _all(vault)
+    pairs = _all(vault)
     if for_agent:
         withheld = vault.open_index().store.tally("path", filters.WITHHELD)
-        all_places = [each for each in all_places if each[0].path not in withheld]
-    if not all_places:
+        pairs = [each for each in pairs if each[0].path not in withheld]
+    if not pairs:
         return []
     from rapidfuzz import fuzz, process, utils
 
-    titles = [place.title for place, _ in all_places]
+    titles = [document.title for document, _ in pairs]
     # of the words they share, and of all their words: else a title of one word is like any with it
     letters = sum(
         process.cdist([name], titles, scorer=scorer, processor=utils.default_process)[0]
         for scorer in (fuzz.token_set_ratio, fuzz.token_sort_ratio)
     )
-    meaning = _cosines(vault, name, [vector for _, vector in all_places])
+    meaning = _cosines(vault, name, [vector for _, vector in pairs])
     has_meaning = any(meaning)
     ranked = []
-    for (place, _), percent, cosine in zip(all_places, letters, meaning, strict=True):
-        words = 0.0 if has_meaning else _words(name, place.title)
-        initials = INITIALS_WEIGHT * _abbreviates(name, place.title)
-        is_same = name.strip().lower() in (place.title.lower(), place.path.lower())
+    for (document, _), percent, cosine in zip(pairs, letters, meaning, strict=True):
+        words = 0.0 if has_meaning else _words(name, document.title)
+        initials = INITIALS_WEIGHT * _abbreviates(name, document.title)
+        is_same = name.strip().lower() in (document.title.lower(), document.path.lower())
         likeness = 2.0 if is_same else max(float(percent) / 200, words) + cosine + initials
-        ranked.append(replace(place, likeness=likeness))
-    return sorted(ranked, key=lambda place: (-place.likeness, place.kind, place.path))
+        ranked.append(replace(document, likeness=likeness))
+    return sorted(ranked, key=lambda document: (-document.likeness, document.kind, document.path))
 
 
 def resolve(vault: Vault, name: str, *, for_agent: bool = False) -> Document:
@@ -180,23 +183,23 @@ def resolve(vault: Vault, name: str, *, for_agent: bool = False) -> Document:
     Raises VaultError, with the nearest names, if none is near enough.
     """
     ranked = near(vault, name, for_agent=for_agent)
-    alike = [place for place in ranked if place.likeness == ranked[0].likeness]
-    if len(alike) > 1 and len({place.title for place in alike}) == 1:
-        paths = ", ".join(place.path for place in alike[:SHOWN])
+    alike = [document for document in ranked if document.likeness == ranked[0].likeness]
+    if len(alike) > 1 and len({document.title for document in alike}) == 1:
+        paths = ", ".join(document.path for document in alike[:SHOWN])
         raise VaultError(f"{len(alike)} documents are called {alike[0].title!r}: {paths}", _PATH)
     least = MIN_LIKENESS if vault.embedder is not None else MIN_LIKENESS - 0.25  # letters alone
     if ranked and ranked[0].likeness >= least:
         return ranked[0]
-    some = ", ".join(repr(one_line(place.title, 60)) for place in ranked[:SHOWN])
+    some = ", ".join(repr(one_line(document.title, 60)) for document in ranked[:SHOWN])
     hint = f"name one of the nearest: {some}" if some else "name a lesson of several passages"
     raise VaultError(f"no document or category is called {name!r}", hint)
 
 
-def within(place: Document) -> str:
+def within(document: Document) -> str:
     """Return the condition for the rows of a document, or in and below a category."""
-    if place.kind == CATEGORY:
-        return filters.below([place.path])
-    return filters.any_of("path", [place.path])
+    if document.kind == CATEGORY:
+        return filters.below([document.path])
+    return filters.any_of("path", [document.path])
 
 
 def _all(vault: Vault) -> list[tuple[Document, np.ndarray | None]]:
@@ -213,22 +216,22 @@ def _cosines(vault: Vault, name: str, vectors: Sequence[np.ndarray | None]) -> l
     try:
         embedder = vault.embedder
         if embedder is not None and embedder.name == vault.open_index().embedder:
-            asked = embedder.embed_queries([name])[0]
-            return [0.0 if vector is None else float(vector @ asked) for vector in vectors]
+            name_vector = embedder.embed_queries([name])[0]
+            return [0.0 if vector is None else float(vector @ name_vector) for vector in vectors]
     except EmbedderError:
         pass
     return [0.0] * len(vectors)
 
 
 def _words(name: str, title: str) -> float:
-    """Return how much of a name's words a title has, 0..1, also begun or misspelt ones."""
+    """Return the share of a name's words that a title has, 0..1, also begun or misspelt ones."""
     from rapidfuzz import fuzz, utils
 
-    asked, own = (
+    name_words, title_words = (
         [word for word in utils.default_process(text).split() if word not in _SMALL]
         for text in (name, title)
     )
-    if not asked or not own:
+    if not name_words or not title_words:
         return 0.0
 
     def alike(one: str, other: str) -> float:
@@ -237,9 +240,9 @@ def _words(name: str, title: str) -> float:
             return BEGUN
         return float(fuzz.ratio(one, other, score_cutoff=MISSPELT_PERCENT)) / 100
 
-    shares = [[alike(one, other) for other in own] for one in asked]
-    of_name: float = sum(map(max, shares)) / len(asked)
-    of_own: float = sum(map(max, zip(*shares, strict=True))) / len(own)
+    shares = [[alike(one, other) for other in title_words] for one in name_words]
+    of_name: float = sum(map(max, shares)) / len(name_words)
+    of_own: float = sum(map(max, zip(*shares, strict=True))) / len(title_words)
     return (of_name + of_own) / 2
 
 
@@ -247,8 +250,8 @@ def _abbreviates(name: str, title: str) -> bool:
     """Whether a word of a name is the initials of neighbouring words of a title."""
     of_title = category.normalise(title).split("-")
     initials = "".join(word[0] for word in of_title if word and word not in _SMALL)
-    asked = "".join(char for char in name.lower() if char.isalnum() or char == " ").split()
-    return any(1 < len(word) < 5 and word in initials for word in asked if word not in _SMALL)
+    words = "".join(char for char in name.lower() if char.isalnum() or char == " ").split()
+    return any(1 < len(word) < 5 and word in initials for word in words if word not in _SMALL)
 
 
 _PART_COLUMNS = ("lesson_id", "path", "title", "text", "position", "is_whole", "withheld")
@@ -280,14 +283,14 @@ def parts(vault: Vault, paths: Sequence[str]) -> dict[str, list[Part]]:
 
     def part(row: Mapping[str, Any]) -> Part:
         text = row["text"] or ""
-        own, label = passages.number_of(text), passages.label(row["title"], text)
-        link = own.link if own else ""
+        numbering, label = passages.number_of(text), passages.label(row["title"], text)
+        link = numbering.link if numbering else ""
         return Part(label, row["title"], link, row["lesson_id"], bool(row["withheld"]))
 
     def order(row: Mapping[str, Any]) -> tuple[int, str]:
         return first.get(row["lesson_id"], 0), row["lesson_id"]
 
-    return {path: [*map(part, sorted(own, key=order))] for path, own in wholes.items()}
+    return {path: [*map(part, sorted(lessons, key=order))] for path, lessons in wholes.items()}
 
 
 def lesson_numbered(vault: Vault, path: str, wanted: int) -> Part | None:
@@ -297,41 +300,43 @@ def lesson_numbered(vault: Vault, path: str, wanted: int) -> Part | None:
     on from the one before; a document where none does begins with 1.
     """
     lessons = parts(vault, [path])[path]
-    at = place_of_number([lesson.number for lesson in lessons], wanted)
-    return None if at is None or lessons[at].is_withheld else lessons[at]
+    index = index_of_number([lesson.number for lesson in lessons], wanted)
+    return None if index is None or lessons[index].is_withheld else lessons[index]
 
 
-def narrowed(vault: Vault, place: Document, number: int) -> Document:
+def narrowed(vault: Vault, document: Document, number: int) -> Document:
     """Return a document of which one lesson is meant, by its number.
 
     Raises VaultError, with the numbers that there are, for a lesson that the document has not.
     """
-    lesson = lesson_numbered(vault, place.path, number)
+    lesson = lesson_numbered(vault, document.path, number)
     if lesson is not None:
-        title = f"{place.title}, lesson {number}: {lesson.title}"
-        return replace(place, lesson=lesson.id, title=title)
-    if place.kind == CATEGORY:
-        raise VaultError(f"{place.path} is a category", "name the document whose lesson is meant")
-    pieces = parts(vault, [place.path])[place.path]
+        title = f"{document.title}, lesson {number}: {lesson.title}"
+        return replace(document, lesson=lesson.id, title=title)
+    if document.kind == CATEGORY:
+        raise VaultError(
+            f"{document.path} is a category", "name the document whose lesson is meant"
+        )
+    pieces = parts(vault, [document.path])[document.path]
     labels = [each.number for each in pieces if not each.is_withheld]
     named = [label for label in labels if label is not None] or range(1, len(labels) + 1)
     hint = f"name one of {', '.join(map(str, named))}"
-    raise VaultError(f"{place.title!r} has no lesson {number}", hint)
+    raise VaultError(f"{document.title!r} has no lesson {number}", hint)
 
 
-def place_of_number(labels: list[int | None], wanted: int) -> int | None:
-    """Return the place of a number among the labels of lessons in their order."""
+def index_of_number(labels: list[int | None], wanted: int) -> int | None:
+    """Return the index of a number among the labels of lessons in their order."""
     if wanted in labels:
         return labels.index(wanted)
     if not any(label is not None for label in labels):
         return wanted - 1 if 1 <= wanted <= len(labels) else None
     before, start = 0, 0  # the label before a run without labels, and where that begins
-    for at, label in enumerate([*labels, None]):
-        if at < len(labels) and label is None:
+    for index, label in enumerate([*labels, None]):
+        if index < len(labels) and label is None:
             continue
-        run = at - start
+        run = index - start
         if run and before < wanted and (label is None or wanted < label):
             # a course may skip a number, and then has one lesson fewer than numbers
             return start + min(wanted - before, run) - 1 if wanted <= before + run + 1 else None
-        before, start = label or 0, at + 1
+        before, start = label or 0, index + 1
     return None

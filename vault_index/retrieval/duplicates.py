@@ -98,11 +98,13 @@ def _duplicates(vault: Vault, files: Sequence[_LessonText]) -> Mapping[str, Sequ
         for lesson in file.lessons
         if lesson.text.strip()
     ]
-    made = vectors(vault, [first for _, _, first in written])
+    vector_of = vectors(vault, [first for _, _, first in written])
     store = vault.open_index().store
     titles = _titles(store)
-    asked = [(shown(path), made[first["content_hash"]]) for path, _, first in written if made]
-    near = _likest_elsewhere(store, asked)
+    wanted = [
+        (shown(path), vector_of[first["content_hash"]]) for path, _, first in written if vector_of
+    ]
+    near = _likest_elsewhere(store, wanted)
     found: dict[str, list[Finding]] = {file.path: [] for file in files}
     for path, lesson, first in written:
         if like := next(near, None):
@@ -117,23 +119,23 @@ def _duplicates(vault: Vault, files: Sequence[_LessonText]) -> Mapping[str, Sequ
 
 
 def _likest_elsewhere(
-    store: Reader, asked: Sequence[tuple[str, np.ndarray]]
+    store: Reader, wanted: Sequence[tuple[str, np.ndarray]]
 ) -> Iterator[tuple[float, Mapping[str, Any]] | None]:
     """Yield for a path and a vector each the most like lesson of another file, None without one.
 
     With its cosine. Beginnings are compared, as in `nearest`.
     """
-    if not asked:
+    if not wanted:
         return
     import numpy as np
 
-    if len(asked) > _FEW:
+    if len(wanted) > _FEW:
         store.load(warm=True)
-    near = [*store.near(np.stack([vector for _, vector in asked]), DUPLICATE_COSINE, CANDIDATES)]
+    near = [*store.near(np.stack([vector for _, vector in wanted]), DUPLICATE_COSINE, CANDIDATES)]
     places = np.unique(np.concatenate([found for found, _ in near]))
-    taken = dict(zip(places.tolist(), store.take(places), strict=True))
-    for (path, _), (found, cosines) in zip(asked, near, strict=True):
-        like = zip(cosines.tolist(), map(taken.__getitem__, found.tolist()), strict=True)
+    row_of = dict(zip(places.tolist(), store.take(places), strict=True))
+    for (path, _), (found, cosines) in zip(wanted, near, strict=True):
+        like = zip(cosines.tolist(), map(row_of.__getitem__, found.tolist()), strict=True)
         others = ((cosine, row) for cosine, row in like if row["is_whole"] and row["path"] != path)
         yield next(others, None)
 
@@ -154,10 +156,10 @@ def _dead_links(vault: Vault, lessons: Sequence[Lesson], path: str) -> Iterator[
     """Yield a warning for each lesson that one says to supersede and that is not there."""
     links = (link for lesson in lessons for link in passages.related_of(lesson.text))
     names = sorted({name for kind, name in links if kind == passages.SUPERSEDES})
-    known = entries.entries(vault) if names else []
+    lessons_of_vault = entries.entries(vault) if names else []
     for name in names:
         try:
-            entries.named(name, known)
+            entries.named(name, lessons_of_vault)
         except VaultError:
             message = f"it supersedes {name!r:.80}, and no lesson is called so"
             yield Finding(shown(path), 1, "relation", message, WARNING)
@@ -184,13 +186,13 @@ def vectors(
     """Return the vectors of rows by their content hash, kept for the index; none without an embedder."""
     by_hash = {row["content_hash"]: row for row in firsts}
     hashes = list(by_hash)
-    made: dict[str, np.ndarray] = {}
+    vector_of: dict[str, np.ndarray] = {}
     for start in range(0, len(hashes), _BATCH):
         some = {key: by_hash[key] for key in hashes[start : start + _BATCH]}
-        known = vault.open_index().store.vectors(some)
-        made |= rows.kept_vectors(vault, RECIPE, rows.embed, some, known)
-        progress(len(made), len(hashes))
-    return made
+        kept = vault.open_index().store.vectors(some)
+        vector_of |= rows.kept_vectors(vault, RECIPE, rows.embed, some, kept)
+        progress(len(vector_of), len(hashes))
+    return vector_of
 
 
 def _clashes(store: Reader, files: Sequence[_LessonText]) -> Mapping[str, Sequence[Finding]]:
@@ -202,7 +204,7 @@ def _clashes(store: Reader, files: Sequence[_LessonText]) -> Mapping[str, Sequen
         for lesson in file.lessons[:1]
     }
     paths: dict[str, list[str]] = {}
-    hashes = sorted({key for own in prompts.values() for key in own})
+    hashes = sorted({key for taught in prompts.values() for key in taught})
     where = filters.of_taught(hashes, rows.FIRES)
     for row in store.rows(("path", "content_hash"), where) if hashes else ():
         paths.setdefault(row["content_hash"], []).append(row["path"])

@@ -38,34 +38,34 @@ LIKE_PERCENT = 70  # ids that are less like a name are not offered
 SHOWN = 3
 
 
-def matches(name: str, known: Mapping[str, str], *, beginnings: bool = False) -> list[str]:
-    """Return the ids of all lessons that a name may mean. `known` are paths from the vault's root, by id.
+def matches(name: str, paths: Mapping[str, str], *, beginnings: bool = False) -> list[str]:
+    """Return the ids of all lessons that a name may mean. `paths` are from the vault's root, by id.
 
     With `beginnings` the beginning of one is enough, as people type it; programs name things in full.
     """
-    if composed(name) in known:
+    if composed(name) in paths:
         return [composed(name)]
     wanted = _plain(name)
     # an id, its path without `.md`, that with its section
     names: dict[str, tuple[str, str, str]] = {}
-    for id, path in known.items():
+    for id, path in paths.items():
         stem = composed(path.removesuffix(".md"))
         names[id] = id, stem, stem + "".join(id.partition("#")[1:])
     whole = [id for id in names if wanted in names[id]]
     ends = (f"/{wanted}", f"#{wanted}")
-    matching = whole or [id for id in names if any(f"/{own}".endswith(ends) for own in names[id])]
+    matching = whole or [id for id in names if any(f"/{each}".endswith(ends) for each in names[id])]
     if beginnings and not matching:
-        matching = [id for id in names if any(_begins(own, wanted) for own in names[id])]
+        matching = [id for id in names if any(_begins(each, wanted) for each in names[id])]
     return matching
 
 
-def near(name: str, known: Iterable[str]) -> list[str]:
+def near(name: str, ids: Iterable[str]) -> list[str]:
     """Return the ids that are written most like a name, best first; their last parts count as well."""
     from rapidfuzz import fuzz
 
     wanted = _plain(name).lower()
     likeness: dict[str, float] = {}
-    for id in known:
+    for id in ids:
         whole, last = id.lower(), id.lower().rpartition("/")[2]
         likeness[id] = max(fuzz.ratio(wanted, whole), fuzz.ratio(wanted, last))
         if len(wanted) <= len(last):
@@ -84,7 +84,7 @@ def _begins(name: str, wanted: str) -> bool:
     if len(wanted) < MIN_CHARS:
         return False
     whole = f"/{name}"
-    ends = (whole[at + 1 :] for at, char in enumerate(whole) if char in "/#")
+    ends = (whole[index + 1 :] for index, char in enumerate(whole) if char in "/#")
     return any(end.startswith(wanted) and "/" not in end[len(wanted) :] for end in ends)
 
 
@@ -159,16 +159,16 @@ def entry_or_near(vault: Vault, name: str) -> tuple[WholeEntry | None, tuple[Nam
     return None, tuple(Named(id, listed[id]["title"]) for id in ids)
 
 
-def named(name: str, known: Sequence[Entry], *, beginnings: bool = False) -> Entry:
+def named(name: str, lessons: Sequence[Entry], *, beginnings: bool = False) -> Entry:
     """Return the lesson of a name: its id, its path, the end of either, or its whole title or alias.
 
     With `beginnings` the beginning of an end is enough, as people type it. Raises VaultError unless
     exactly one matches: it lists the nearest ids, or some of several.
     """
-    by_id = {lesson.id: lesson for lesson in known}
+    by_id = {lesson.id: lesson for lesson in lessons}
     titled = [
         lesson
-        for lesson in known
+        for lesson in lessons
         if name.casefold() in map(str.casefold, (lesson.title, *lesson.aliases))
     ]
     if name not in by_id and len(titled) == 1:
@@ -218,14 +218,14 @@ def _in_file(entry: Entry, data: bytes, path: str) -> Lesson | None:
     return None
 
 
-def categories(vault: Vault, *, own: bool = False) -> dict[CategoryPath, int]:
+def categories(vault: Vault, *, alone: bool = False) -> dict[CategoryPath, int]:
     """Count the lessons in and below each category, by path: `{"devops": 3, "devops/docker": 1}`.
 
-    `own` counts the category itself only. A lesson counts once in each of its categories,
+    `alone` counts the category itself only. A lesson counts once in each of its categories,
     also in proposed ones.
     """
-    every = [row["categories"] for row in _rows(vault, ("categories",))]
-    return own_counts(every) if own else counts(every)
+    per_lesson = [row["categories"] for row in _rows(vault, ("categories",))]
+    return own_counts(per_lesson) if alone else counts(per_lesson)
 
 
 MAX_EXAMPLE = 45  # characters of a title that says what a category is about
@@ -248,19 +248,22 @@ def examples(vault: Vault) -> dict[CategoryPath, str]:
 def _typical(titles: Sequence[str]) -> str:
     """Return the title whose words are most common among all."""
     words = [set(searched_words(title)) for title in titles]
-    common = Counter(word for own in words for word in own)
-    weights = [sum(common[word] for word in own) / max(1, len(own)) for own in words]
+    common = Counter(word for title_words in words for word in title_words)
+    weights = [
+        sum(common[word] for word in title_words) / max(1, len(title_words))
+        for title_words in words
+    ]
     return titles[weights.index(max(weights))]
 
 
 def refuse_unknown(vault: Vault, names: Iterable[str]) -> None:
     """Raise VaultError for a category that no lesson has, with the nearest; for a search without hits."""
-    if not (asked := [normalise(name) for name in names]):
+    if not (wanted := [normalise(name) for name in names]):
         return
-    known = categories(vault)
-    for name in asked:
-        if name not in known:
-            near = meant(name, known)
+    existing = categories(vault)
+    for name in wanted:
+        if name not in existing:
+            near = meant(name, existing)
             hint = f"run it again with {near}" if near else "see `lessons categories`"
             raise VaultError(f"no lesson has the category {name!r}", hint)
 
@@ -306,7 +309,7 @@ _INVERSE = {passages.SUPERSEDES: "superseded by", "prerequisite": "prerequisite 
 
 
 def related(vault: Vault, entry: WholeEntry, *, both: bool = False) -> list[Relation]:
-    """Return what a lesson is related to.
+    """Return the lessons and subjects that a lesson is related to.
 
     A name is the id, the end of the id or the whole title of a lesson; else it is a subject. With
     `both`, the lessons follow that name this one, but for withheld ones: with its kind from here.
@@ -314,9 +317,9 @@ def related(vault: Vault, entry: WholeEntry, *, both: bool = False) -> list[Rela
     links = passages.related_of(entry.text)
     if not (links or both):
         return []
-    known = entries(vault)
-    named_here = [Relation(kind, name, _id_of(name, known)) for kind, name in links]
-    return [*named_here, *(_naming(vault, entry, known) if both else ())]
+    lessons = entries(vault)
+    named_here = [Relation(kind, name, _id_of(name, lessons)) for kind, name in links]
+    return [*named_here, *(_naming(vault, entry, lessons) if both else ())]
 
 
 def around(vault: Vault, name: str) -> list[str]:
@@ -325,19 +328,19 @@ def around(vault: Vault, name: str) -> list[str]:
     return sorted({link.id for link in links if link.id})
 
 
-def _naming(vault: Vault, entry: Entry, known: Sequence[Entry]) -> Iterator[Relation]:
+def _naming(vault: Vault, entry: Entry, lessons: Sequence[Entry]) -> Iterator[Relation]:
     where = filters.all_of(filters.WHOLE, filters.FOR_AGENTS, filters.RELATED)
     title, path = entry.title.casefold(), {entry.id: entry.path}
     for row in vault.open_index().store.rows(("lesson_id", "text"), where):
         for kind, name in passages.related_of(row["text"]):
             may_mean = name.casefold() == title or matches(name, path)
-            if may_mean and _id_of(name, known) == entry.id:
+            if may_mean and _id_of(name, lessons) == entry.id:
                 id = str(row["lesson_id"])
                 yield Relation(_INVERSE.get(kind, kind), id, id)
 
 
-def _id_of(name: str, known: Sequence[Entry]) -> str:
+def _id_of(name: str, lessons: Sequence[Entry]) -> str:
     try:
-        return named(name, known).id
+        return named(name, lessons).id
     except VaultError:
         return ""

@@ -164,7 +164,7 @@ def measure(
 
 
 def _separation(answerable: Sequence[_Outcome], silent: Sequence[_Outcome]) -> dict[str, Any]:
-    """Return how well evidence tells prompts with an answer from those without one."""
+    """Measure how well evidence tells prompts with an answer from those without one."""
     far = [each for each in silent if each.prompt.kind != NEAR_MISS] or silent
     best_of_far = [each.best for each in far]
     figures = {"auc": _auc([each.best for each in answerable], best_of_far)}
@@ -236,8 +236,8 @@ def _shown(outcome: _Outcome) -> dict[str, Any]:
 
 
 def _look(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
-    asked = Query(prompt.query, DEPTH + len(prompt.relevant), weighted=True)
-    hits = query.run(vault, asked).hits
+    wanted = Query(prompt.query, DEPTH + len(prompt.relevant), weighted=True)
+    hits = query.run(vault, wanted).hits
     rank = next((n for n, hit in enumerate(hits) if hit.lesson_id in prompt.relevant), None)
     first = hits[0].lesson_id if hits else ""
     is_chatter = bool(chatter.why_skipped(prompt.query))
@@ -255,7 +255,7 @@ def _look_up(vault: Vault, prompt: LabelledPrompt) -> _Outcome:
     assert prompt.failed is not None
     found = failures.find(vault, prompt.failed, DEPTH)
     ids = [hit.lesson_id for hit in found.hits]
-    rank = next((place for place, id in enumerate(ids) if id in prompt.relevant), None)
+    rank = next((number for number, id in enumerate(ids) if id in prompt.relevant), None)
     first = ids[0] if ids else ""
     if found.why_silent or (first in prompt.borderline and not prompt.relevant):
         return _Outcome(prompt, rank, -1.0, -1.0, first, frozenset(), frozenset())

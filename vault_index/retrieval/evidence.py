@@ -77,13 +77,13 @@ def weigh(
     beyond = scores[ranked[-1]] if len(hits) >= MANY else 0.0 if text_only else FEW
     weighed = []
     for hit in hits[:first]:
-        base, own = hit.base, stems(hit.lesson_id)
+        base, own_stems = hit.base, stems(hit.lesson_id)
         later = ranked[ranked.index(hit.lesson_id) + 1 :]
-        others = (id for id in later if not _are_the_same(own, stems(id)))
+        others = (id for id in later if not _are_the_same(own_stems, stems(id)))
         below = [scores[id] for id in islice(others, NEXT + 1)]
         is_first = hit.lesson_id == ranked[0] and not hit.taught
         below = below[1:] if is_first and _is_pair(base, below) else below[:NEXT]
         lead = base - sum(below + [beyond] * (NEXT - len(below))) / NEXT
-        common = sum(weights[stem] for stem in weights.keys() & own) if base > 0 else 0.0
+        common = sum(weights[stem] for stem in weights.keys() & own_stems) if base > 0 else 0.0
         weighed.append(replace(hit, lead=lead, common=common / total))
     return weighed

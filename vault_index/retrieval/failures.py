@@ -95,9 +95,9 @@ def find(
     floors = floor.for_failures(vault, text_only=text_only)
     if fires:
         rows = vault.open_index().store.shown_of(list(fires))
-        there = {hit.lesson_id: hit for hit in map(Hit.of_lesson, rows)}
+        hit_of = {hit.lesson_id: hit for hit in map(Hit.of_lesson, rows)}
         hits = [
-            replace(there[id], score=1.0, taught=1.0, taught_prompt=line)
+            replace(hit_of[id], score=1.0, taught=1.0, taught_prompt=line)
             for id, line in fires.items()
         ]
         return FailureHits(hits[:k], floors, 1.0, next(iter(fires.values())))
@@ -141,9 +141,9 @@ def taught_lines(store: Reader) -> dict[str, dict[str, list[str]]]:
 def _acting(lines: dict[str, list[str]], failed: Failure) -> dict[str, str]:
     """Return the lessons one of whose lines the output has, with the line; the longest first."""
     acting = {
-        lesson: max(own, key=len)
+        lesson: max(matching, key=len)
         for lesson, each in lines.items()
-        if (own := [line for line in each if line and failed.has(line)])
+        if (matching := [line for line in each if line and failed.has(line)])
     }
     return dict(sorted(acting.items(), key=lambda item: (-len(item[1]), item[0])))
 
@@ -189,19 +189,21 @@ class FailureWords:
     """The words of a failure, weighed by their rarity, to compare with many lessons."""
 
     def __init__(self, weights: Words, failed: Failure) -> None:
-        self._known, self._command = weights, terms_of(failed.command)
+        self._vault_words, self._command = weights, terms_of(failed.command)
         self._output = failed.normal[-MAX_OUTPUT_LINES:]
-        said = {word for line in failed.lines for word in failure.words_of_line(line)}
-        self._rarity = {word: weights.rarity(word) for word in said if word not in STOP_WORDS}
+        output_words = {word for line in failed.lines for word in failure.words_of_line(line)}
+        self._rarity = {
+            word: weights.rarity(word) for word in output_words if word not in STOP_WORDS
+        }
         self._in_command = {*self._command, failed.program.casefold()}
-        self._weights = {word: weights.weight(word) for word in said - self._in_command}
+        self._weights = {word: weights.weight(word) for word in output_words - self._in_command}
         self._runs = {word: min(MAX_RARITY, weights.rarity(word)) for word in self._command}
         self.total = sum(self._weights.values())
 
     def coverage(self, hit: Hit) -> float:
         words = {*words_of(hit.title, hit.own_words)}
-        own = sum(value for word, value in self._rarity.items() if word in words)
-        return own / (sum(self._rarity.values()) or 1.0)
+        shared = sum(value for word, value in self._rarity.items() if word in words)
+        return shared / (sum(self._rarity.values()) or 1.0)
 
     def rare_words(self, hit: Hit) -> float:
         words = {*words_of(hit.title, hit.own_words)}
@@ -215,11 +217,13 @@ class FailureWords:
     def output_run(self, hit: Hit) -> float:
         """Return the weight of the heaviest run that a line of output shares with a lesson."""
         text, best = words_of(hit.title, hit.own_words), 0.0
-        there = set(text)
+        lesson_words = set(text)
         for line in map(failure.words_of_line, self._output):
-            own = there.intersection(line)
-            if len(own) > 1:
-                weights = {word: self._known.weight(word) for word in own - self._in_command}
+            shared = lesson_words.intersection(line)
+            if len(shared) > 1:
+                weights = {
+                    word: self._vault_words.weight(word) for word in shared - self._in_command
+                }
                 best = max(best, longest_run(line, text, weights))
         return min(MAX_RUN, best)
 
@@ -227,16 +231,16 @@ class FailureWords:
 def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, float]) -> float:
     """Return the weight of the heaviest run of two words and more that a line and a text share."""
     places: dict[str, list[int]] = {word: [] for word in line}
-    for at, word in enumerate(text):
+    for index, word in enumerate(text):
         if word in places:
-            places[word].append(at)
+            places[word].append(index)
     best = 0.0
     for start, first in enumerate(line):
-        for at in places[first]:
-            if start and at and line[start - 1] == text[at - 1]:
+        for index in places[first]:
+            if start and index and line[start - 1] == text[index - 1]:
                 continue  # within a run that was weighed
             length, weight = 0, 0.0
-            for word, other in zip(line[start:], text[at:], strict=False):
+            for word, other in zip(line[start:], text[index:], strict=False):
                 if word != other:
                     break
                 weight += IN_PASSING if word in STOP_WORDS else weights.get(word, 0.0)
@@ -245,16 +249,16 @@ def longest_run(line: Sequence[str], text: Sequence[str], weights: dict[str, flo
     return best
 
 
-def _names(known: Words, failed: Failure, hit: Hit) -> bool:
+def _names(vault_words: Words, failed: Failure, hit: Hit) -> bool:
     text = words_of(hit.title, hit.own_words)
     if failed.tests & set(text):
         return True
     for line in filter(failure.is_specific, failed.lines):
-        said = failure.words_of_line(re.sub(r"^E\s+", "", line))  # as pytest marks it
-        weights = {word: known.weight(word) for word in said}
+        line_words = failure.words_of_line(re.sub(r"^E\s+", "", line))  # as pytest marks it
+        weights = {word: vault_words.weight(word) for word in line_words}
         # words are common in a small vault
-        whole = sum(IN_PASSING if word in STOP_WORDS else weights[word] for word in said)
-        if longest_run(said, text, weights) >= min(ASSERTION_RUN, QUOTED * whole):
+        whole = sum(IN_PASSING if word in STOP_WORDS else weights[word] for word in line_words)
+        if longest_run(line_words, text, weights) >= min(ASSERTION_RUN, QUOTED * whole):
             return True
     return False
 

@@ -104,7 +104,7 @@ def for_failures(vault: Vault, *, text_only: bool = False) -> Floors:
 
 
 def _for_few(count: int, growth: float, most: float) -> float:
-    """Return how much a floor differs among so few lessons or skills."""
+    """Return the difference of a floor among so few lessons or skills."""
     return min(most, growth * max(0.0, math.log(MANY / max(1, count))))
 
 
@@ -157,7 +157,7 @@ def failures_by_words(lessons: int) -> Floors:
     return Floors(0.18 + 0.033 * size, 0.09 + 0.034 * size)
 
 
-def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
+def lessons_above(vault: Vault, wanted: Query) -> tuple[query.Results, Floors]:
     """Search the lessons above the lower floor; those below the upper one are marked as lines.
 
     The floors of full text decide if there are no vectors, until the embedder's floors are measured, and
@@ -165,17 +165,17 @@ def lessons_above(vault: Vault, asked: Query) -> tuple[query.Results, Floors]:
     the first come the lines of those that score nearly as much: a reader can tell siblings apart better
     than the score. So does the line of a lesson with the name that a short prompt is.
     """
-    floors = None if asked.text_only else in_force(vault, asked.text)
+    floors = None if wanted.text_only else in_force(vault, wanted.text)
     is_understood = True
     if floors is not None:
-        results = query.run(vault, asked)
+        results = query.run(vault, wanted)
         is_understood = results.is_understood
         if is_understood and not results.text_only:
-            return _divided(results, floors, asked.text), floors
+            return _divided(results, floors, wanted.text), floors
     floors = by_words(vault.open_index().lessons)
-    results = query.run(vault, replace(asked, text_only=True))
+    results = query.run(vault, replace(wanted, text_only=True))
     results = replace(results, is_understood=is_understood)
-    return _divided(results, floors, asked.text), floors
+    return _divided(results, floors, wanted.text), floors
 
 
 def _divided(results: query.Results, floors: Floors, text: str) -> query.Results:
@@ -204,7 +204,7 @@ def _divided(results: query.Results, floors: Floors, text: str) -> query.Results
 
 def with_above(
     vault: Vault,
-    asked: Query,
+    wanted: Query,
     results: query.Results,
     keep: Callable[[Vault, Sequence[Hit]], list[Hit]] = lambda _, hits: list(hits),
 ) -> query.Results:
@@ -212,32 +212,32 @@ def with_above(
 
     A query that is narrowed to a document, or to what is about a lesson, is of this vault alone.
     """
-    is_own = asked.within or asked.lesson is not None or asked.related_to or asked.offset
-    if is_own or LESSONS not in asked.kinds or not above.opened(vault):
+    is_own = wanted.within or wanted.lesson is not None or wanted.related_to or wanted.offset
+    if is_own or LESSONS not in wanted.kinds or not above.opened(vault):
         return results
 
     def search(_: above.Above, other: Vault) -> ContextBlock:
-        reaching = lessons_above(other, asked)[0]
+        reaching = lessons_above(other, wanted)[0]
         return ContextBlock("", keep(other, reaching.hits), others=reaching.silenced)
 
     skills = [hit for hit in results.hits if hit.kind != LESSONS]
-    own = [hit for hit in results.hits if hit.kind == LESSONS]
-    every = above.joined(vault, ContextBlock("", own, others=results.silenced), search)
-    every.sort(key=lambda hit: -hit.place)
-    has_phrases = any(query.has_phrases(hit, results.unquoted) for hit in every)
+    lessons = [hit for hit in results.hits if hit.kind == LESSONS]
+    hits = above.joined(vault, ContextBlock("", lessons, others=results.silenced), search)
+    hits.sort(key=lambda hit: -hit.place)
+    has_phrases = any(query.has_phrases(hit, results.unquoted) for hit in hits)
     unquoted = () if has_phrases else results.unquoted
-    return replace(results, hits=[*every, *skills], unquoted=unquoted)
+    return replace(results, hits=[*hits, *skills], unquoted=unquoted)
 
 
-def skills_above(vault: Vault, asked: Query) -> query.Results:
+def skills_above(vault: Vault, wanted: Query) -> query.Results:
     """Search the skills above their floor, as `lessons_above`."""
-    least = None if asked.text_only else for_skills(vault)
+    least = None if wanted.text_only else for_skills(vault)
     if least is not None:
-        results = query.skills(vault, replace(asked, min_score=least))
+        results = query.skills(vault, replace(wanted, min_score=least))
         if not results.text_only:
             return results
     least = for_skills(vault, text_only=True)
-    return query.skills(vault, replace(asked, min_score=least, text_only=True))
+    return query.skills(vault, replace(wanted, min_score=least, text_only=True))
 
 
 def for_skills(vault: Vault, *, text_only: bool = False) -> float | None:

@@ -82,10 +82,10 @@ def _where(query: Query) -> str | None:
 
 
 def _window(table: Reader, since: datetime | None, until: datetime | None) -> np.ndarray:
-    at = table.columns["at"]
+    times = table.columns["at"]
     begins = -(2**63) if since is None else microseconds(since)
     ends = 2**63 - 1 if until is None else microseconds(until)
-    inside: np.ndarray = (begins <= at) & (at < ends)
+    inside: np.ndarray = (begins <= times) & (times < ends)
     return inside
 
 
@@ -126,7 +126,7 @@ def _firsts_of_turns(turns: np.ndarray) -> np.ndarray:
 
 
 def _hits(table: Reader, found: Evidence, places: np.ndarray, wanted: int) -> list[JournalHit]:
-    """Return a hit for each of the first turns of places, with what a record's first row says."""
+    """Return a hit for each of the first turns of some rows, with the data of a record's first row."""
     import numpy as np
 
     turns = table.columns["turn"][places]
@@ -135,12 +135,12 @@ def _hits(table: Reader, found: Evidence, places: np.ndarray, wanted: int) -> li
     row_of = dict(zip(listed, table.take(listed), strict=True))
     whole = _firsts(table, list(row_of.values()))
     of_turn: dict[int, list[int]] = {}
-    for place, turn in zip(listed, turns[is_listed].tolist(), strict=True):
-        of_turn.setdefault(turn, []).append(place)
+    for row, turn in zip(listed, turns[is_listed].tolist(), strict=True):
+        of_turn.setdefault(turn, []).append(row)
     hits = []
     for several in of_turn.values():
         best = several[0]
-        keys = dict.fromkeys(row_of[place]["record"] for place in several)
+        keys = dict.fromkeys(row_of[row]["record"] for row in several)
         uuids = dict.fromkeys(uuid for key in keys for uuid in whole.get(key, ()))
         evidence = float(found.cosine[best]), float(found.text[best])
         hits.append(replace(JournalHit.of_row(row_of[best], *evidence), uuids=tuple(uuids)))

@@ -101,8 +101,8 @@ class _Scale:
         self._median = quantile(values, 0.5)
         self._unit = quantile(values, HIGH) - self._median
 
-    def at(self, place: float) -> float:
-        return self._median + place * self._unit
+    def at(self, position: float) -> float:
+        return self._median + position * self._unit
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -92,8 +92,8 @@ def order(vault: Vault, candidates: Sequence[Hit]) -> tuple[list[Hit], list[tupl
 
 def _ranks(values: Sequence[float]) -> list[int]:
     ordered = sorted(values, reverse=True)
-    place = {value: number for number, value in reversed(list(enumerate(ordered, start=1)))}
-    return [place[value] for value in values]
+    rank_of = {value: number for number, value in reversed(list(enumerate(ordered, start=1)))}
+    return [rank_of[value] for value in values]
 
 
 EXPLAINED = 64  # when it is to be told what was left out
@@ -153,8 +153,8 @@ def nearest(vault: Vault, entry: Entry, most: int) -> list[Like]:
     """
     vector = vault.open_index().store.of_lessons([entry.id]).get(entry.id)
     if vector is None:
-        asked = Query(entry.title, most + 1, for_agent=True, text_only=True)
-        alike = [Like(hit.lesson_id, hit.title, None) for hit in run(vault, asked).hits]
+        wanted = Query(entry.title, most + 1, for_agent=True, text_only=True)
+        alike = [Like(hit.lesson_id, hit.title, None) for hit in run(vault, wanted).hits]
     else:
         alike = [
             Like(row["lesson_id"], row["title"], likeness)
@@ -220,10 +220,10 @@ def skills(vault: Vault, query: Query) -> Results:
     # few enough to look at all of them, which is quicker than a filter
     results = _search(vault, table, replace(query, k=table.count(), offset=0), None)
     here = visible(vault, Path(query.project) if query.project else None)
-    every = [hit for hit in results.hits if not query.for_agent or hit.suggestible]
-    every += [hit for hit, _ in results.dropped]
+    all_hits = [hit for hit in results.hits if not query.for_agent or hit.suggestible]
+    all_hits += [hit for hit, _ in results.dropped]
     best: dict[tuple[bool, str], Hit] = {}
-    for hit in sorted(every, key=lambda hit: (-hit.score, hit.lesson_id)):
+    for hit in sorted(all_hits, key=lambda hit: (-hit.score, hit.lesson_id)):
         filed = {path for each in hit.categories for path in category.prefixes(each)}
         if hit.document in here and not (paths and filed.isdisjoint(paths)):
             found = replace(hit, kind=SKILLS, document="")  # the folder is for this choice alone
@@ -269,8 +269,8 @@ def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Res
             hits = [unindexed.only_by_own_words(text, hit, opened.lessons) for hit in hits]
         if table.schema is schema.SKILLS:
             return list(hits)
-        known, is_text = words.of(vault), vector is None
-        weighed = evidence.weigh(known, text, hits, text_only=is_text, first=first)
+        vault_words, is_text = words.of(vault), vector is None
+        weighed = evidence.weigh(vault_words, text, hits, text_only=is_text, first=first)
         return [*weighed, *hits[len(weighed) :]]
 
     if query.weighted and vector is not None and weights_of(vault.config):
@@ -364,13 +364,15 @@ def query_vector(
 
 def embed(vault: Vault | Journal, embedder: Embedder, *queries: str) -> list[np.ndarray]:
     """Return the vectors of queries; the last few are kept. Raises EmbedderError."""
-    known = {**vault.query_vectors}  # copied: other threads may replace it
-    missing = [query for query in dict.fromkeys(queries) if (embedder.name, query) not in known]
+    vectors = {**vault.query_vectors}  # copied: other threads may replace it
+    missing = [query for query in dict.fromkeys(queries) if (embedder.name, query) not in vectors]
     if missing:
-        made = embedder.embed_queries(missing)
-        known |= {(embedder.name, text): vector for text, vector in zip(missing, made, strict=True)}
-        vault.query_vectors = dict([*known.items()][-MAX_QUERY_VECTORS:])
-    return [known[embedder.name, query] for query in queries]
+        new = embedder.embed_queries(missing)
+        vectors |= {
+            (embedder.name, text): vector for text, vector in zip(missing, new, strict=True)
+        }
+        vault.query_vectors = dict([*vectors.items()][-MAX_QUERY_VECTORS:])
+    return [vectors[embedder.name, query] for query in queries]
 
 
 def embedder_for(

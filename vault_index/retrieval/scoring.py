@@ -148,7 +148,7 @@ def candidates(
 
     words = look_up(table, query, where) if exact else Exact()
     weight = weight_of(query) if exact else FULL_TEXT_WEIGHT
-    rows, shown, asked, acting = _evidence(table, query, vector, where, words, weight)
+    rows, shown, closest, acting = _evidence(table, query, vector, where, words, weight)
     has_pieces = table.schema.has_pieces
     score = rows.cosine + rows.text
     for whole, (cosine, _) in acting.fires.items():
@@ -161,19 +161,21 @@ def candidates(
     order = np.lexsort((-score, is_left_out))[: (~is_left_out).sum()]
     has_more, order = len(order) > wanted.stop, order[wanted.start : wanted.stop]
 
-    def made(places: list[int]) -> list[Hit]:
-        taken = table.take(shown[places])
+    def hits_at(places: list[int]) -> list[Hit]:
+        records = table.take(shown[places])
         if vector is None and has_pieces:
-            taken = with_texts(table, taken, query)
+            records = with_texts(table, records, query)
         hit_of = Hit.of_lesson if has_pieces else _skill
-        own = zip(taken, rows.cosine[places].tolist(), rows.text[places].tolist(), strict=True)
-        told = _with_taught_prompts(table, [hit_of(*each) for each in own], places, acting, words)
-        return _with_prompts(table, told, places, asked)
+        scored = zip(records, rows.cosine[places].tolist(), rows.text[places].tolist(), strict=True)
+        hits = _with_taught_prompts(
+            table, [hit_of(*each) for each in scored], places, acting, words
+        )
+        return _with_prompts(table, hits, places, closest)
 
-    hits = _nearest_sections(made(order.tolist()))
+    hits = _nearest_sections(hits_at(order.tolist()))
     # equal ones by id, so that the order is fixed
     hits.sort(key=lambda hit: (-hit.rank, hit.lesson_id))
-    silent = [(hit, f"silent_on: {hit.taught_prompt}") for hit in made(silenced)]
+    silent = [(hit, f"silent_on: {hit.taught_prompt}") for hit in hits_at(silenced)]
     return Scored(hits, silent, has_more)
 
 
@@ -199,8 +201,8 @@ def _evidence(
     inside = np.flatnonzero(rows.inside)
     acting = _acting(table.families, inside, rows.cosine[inside])
     rows, shown = _with_pieces(rows, table.families)
-    rows, asked = _with_answered(rows, table.families)
-    return rows, shown, asked, acting
+    rows, closest = _with_answered(rows, table.families)
+    return rows, shown, closest, acting
 
 
 def _with_answered(rows: Evidence, family: Families) -> tuple[Evidence, NearestPrompts]:
@@ -208,20 +210,20 @@ def _with_answered(rows: Evidence, family: Families) -> tuple[Evidence, NearestP
     import numpy as np
 
     count = len(rows.inside)
-    asked = NearestPrompts(np.full(count, -1), np.zeros(count))
+    closest = NearestPrompts(np.full(count, -1), np.zeros(count))
     is_answered = (family.taught == ASKS) | (family.taught == FIRES)
     if not is_answered.any():
-        return rows, asked
+        return rows, closest
     prompts, wholes = family.places[is_answered], family.wholes[is_answered]
     order = np.argsort(rows.cosine[prompts])  # the nearest is written last
     prompts, wholes = prompts[order], wholes[order]
     nearest = np.full(count, -np.inf)
     nearest[wholes] = ANSWERED_WEIGHT * rows.cosine[prompts]
-    asked.prompts[wholes] = prompts
+    closest.prompts[wholes] = prompts
     is_nearer = nearest > rows.cosine
-    asked.prompts[~is_nearer] = -1
-    asked.more[is_nearer] = (nearest - rows.cosine)[is_nearer]
-    return replace(rows, cosine=np.maximum(rows.cosine, nearest)), asked
+    closest.prompts[~is_nearer] = -1
+    closest.more[is_nearer] = (nearest - rows.cosine)[is_nearer]
+    return replace(rows, cosine=np.maximum(rows.cosine, nearest)), closest
 
 
 def _with_pieces(rows: Evidence, family: Families) -> tuple[Evidence, np.ndarray]:
@@ -254,22 +256,22 @@ def _with_taught_prompts(
     table: Reader, hits: Sequence[Hit], places: Sequence[int], acting: ActingPrompts, words: Exact
 ) -> list[Hit]:
     """Return the hits of lessons at these places with exact words and the taught prompt that acts."""
-    prompts = [acting.fires.get(place) or acting.silent.get(place) for place in places]
+    prompts = [acting.fires.get(row) or acting.silent.get(row) for row in places]
     texts = iter(table.take([prompt[1] for prompt in prompts if prompt]))
     scored = []
-    for hit, place, prompt in zip(hits, places, prompts, strict=True):
-        about, passing = words.rows.get(place, (0.0, 0.0))
+    for hit, row, prompt in zip(hits, places, prompts, strict=True):
+        about, passing = words.rows.get(row, (0.0, 0.0))
         if not (prompt or passing or words.unknown):
             scored.append(hit)
             continue
-        cosine = prompt[0] if prompt and place in acting.fires else 0.0
+        cosine = prompt[0] if prompt and row in acting.fires else 0.0
         scored.append(
             replace(
                 hit,
                 score=hit.score + (about + passing) + cosine,
                 exact=about + passing,
                 passing=passing,
-                is_named=place in words.named,
+                is_named=row in words.named,
                 no_reason=passing + words.unknown,
                 taught=cosine,
                 taught_prompt=next(texts)["text"] if prompt else "",
@@ -279,10 +281,10 @@ def _with_taught_prompts(
 
 
 def _with_prompts(
-    table: Reader, hits: list[Hit], places: list[int], asked: NearestPrompts
+    table: Reader, hits: list[Hit], places: list[int], closest: NearestPrompts
 ) -> list[Hit]:
     """Return the hits of lessons at these places with the prompt of theirs that counts."""
-    prompts, more = asked.prompts[places].tolist(), asked.more[places].tolist()
+    prompts, more = closest.prompts[places].tolist(), closest.more[places].tolist()
     texts = iter(table.take([prompt for prompt in prompts if prompt >= 0]))
     return [
         replace(hit, prompt=next(texts)["text"], prompted=cosine) if prompt >= 0 else hit
@@ -332,8 +334,8 @@ def _acting(families: Families, places: np.ndarray, cosines: np.ndarray) -> Acti
     close = close[np.isin(places[close], families.places)]
     nearest: dict[str, dict[int, tuple[float, int]]] = {FIRES: {}, SILENT: {}}
     family = families.places.searchsorted(places[close]).tolist()
-    for row, at in zip(close.tolist(), family, strict=True):
-        kind, whole = str(families.taught[at]), int(families.wholes[at])
+    for row, index in zip(close.tolist(), family, strict=True):
+        kind, whole = str(families.taught[index]), int(families.wholes[index])
         if kind in nearest:
             prompt = float(cosines[row]), int(places[row])
             nearest[kind][whole] = max(prompt, nearest[kind].get(whole, prompt))
@@ -357,16 +359,16 @@ def _equal(table: Reader, query: str, where: str | None) -> tuple[np.ndarray, np
 
 def _nearest_sections(hits: Iterable[Hit]) -> list[Hit]:
     """Return hits so that a prompt in the frontmatter of several sections is that of the best of them."""
-    every = sorted(hits, key=lambda hit: hit.score)
-    firing = {(hit.path, hit.taught_prompt): hit.lesson_id for hit in every}
-    asking = {(hit.path, hit.prompt): hit.lesson_id for hit in every}
+    ordered = sorted(hits, key=lambda hit: hit.score)
+    firing = {(hit.path, hit.taught_prompt): hit.lesson_id for hit in ordered}
+    asking = {(hit.path, hit.prompt): hit.lesson_id for hit in ordered}
     return [
         _with_own_prompts(
             hit,
             fires=firing[hit.path, hit.taught_prompt] == hit.lesson_id,
             asks=asking[hit.path, hit.prompt] == hit.lesson_id,
         )
-        for hit in every
+        for hit in ordered
     ]
 
 
@@ -431,17 +433,17 @@ def look_up(table: Reader, query: str, where: str | None) -> Exact:
     unknown_share = about_share
     about_share, share = about_share**2, share**2
     lessons = max(1, table.count() - len(table.families.places))
-    known = {mark.text: _rows_with(table, mark, where) for mark in marks}
+    rows_of = {mark.text: _rows_with(table, mark, where) for mark in marks}
     unknown = sum(
         UNKNOWN
         for mark in marks
-        if known[mark.text] == {} and not mark.is_number and len(mark.text.split()) <= TERM_WORDS
+        if rows_of[mark.text] == {} and not mark.is_number and len(mark.text.split()) <= TERM_WORDS
     )
     wholes = _wholes(query, substance) if is_short else set()
     if is_short:
-        known |= _named(table, query, {*wholes, *substance}, wholes | {*known}, lessons, where)
+        rows_of |= _named(table, query, {*wholes, *substance}, wholes | {*rows_of}, lessons, where)
     about, passing = defaultdict[int, float](float), defaultdict[int, float](float)
-    for having in filter(None, known.values()):
+    for having in filter(None, rows_of.values()):
         # a name says as much in a small vault: that few lessons have it is no chance
         size = max(lessons, NAME_LESSONS) if is_short and len(having) <= FEW else lessons
         rarity = max(0.0, math.log((size + 1) / (len(having) + 0.5)))
@@ -450,7 +452,7 @@ def look_up(table: Reader, query: str, where: str | None) -> Exact:
             about[row] += ABOUT * rarity * about_share if is_about else 0.0
     rows = {row: (min(MOST, about[row]), min(MOST, value)) for row, value in passing.items()}
     names = wholes | {mark.text for mark in marks} if is_short else set()
-    few = (found for name in names if (found := known.get(name)) and len(found) <= FEW)
+    few = (found for name in names if (found := rows_of.get(name)) and len(found) <= FEW)
     named = frozenset(row for found in few for row in found)
     return Exact(rows, min(MAX_UNKNOWN, unknown) * unknown_share, named)
 
@@ -503,14 +505,14 @@ def with_phrases(
     If no lesson has all of them, it is the filter as it was, and the phrases. Full text cannot look up
     a phrase without a word of substance, such as "->": it filters nothing.
     """
-    kept, quoted = where, tuple(identifiers.phrases(query))
+    condition, quoted = where, tuple(identifiers.phrases(query))
     for phrase in map(identifiers.fold, quoted):
-        having = _with_phrase(table, phrase, kept, REQUIRED_ROWS)
+        having = _with_phrase(table, phrase, condition, REQUIRED_ROWS)
         if having:
-            kept = filters.all_of(kept, filters.of_rows(table.ids[list(having)].tolist()))
+            condition = filters.all_of(condition, filters.of_rows(table.ids[list(having)].tolist()))
         elif _words_of_substance(phrase):
             return where, quoted
-    return kept, ()
+    return condition, ()
 
 
 def _rows_with(table: Reader, mark: Mark, where: str | None) -> dict[int, bool] | None:
@@ -519,17 +521,17 @@ def _rows_with(table: Reader, mark: Mark, where: str | None) -> dict[int, bool] 
         having = _with_phrase(table, mark.text, where, PHRASE_ROWS)
         return None if len(having) > RARE else having
     for names in ((mark.text,), mark.parts):
-        every: dict[int, bool] = {}
+        found: dict[int, bool] = {}
         for name in names:
             ids = table.identified(name, where)
             if len(ids) > RARE:
                 return None
-            every |= {
+            found |= {
                 row: identifiers.is_about(name, names_of(values), values["text"])
                 for row, values in _texts(table, ids)
             }
-        if every:
-            return every
+        if found:
+            return found
     return {}
 
 

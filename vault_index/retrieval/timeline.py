@@ -47,7 +47,7 @@ def around(
     moment = span[0] if span else None
     anchored = -1
     if moment is None:
-        anchored, project = _place_of(journal, table, anchor.strip(), project, anywhere)
+        anchored, project = _anchor_row(journal, table, anchor.strip(), project, anywhere)
     if project is None:
         return Around(())
     order = table.by_time(filters.of_records(project=project))
@@ -61,7 +61,7 @@ def around(
     return Around(records, "" if moment else records[middle - first].id, middle - first)
 
 
-def _place_of(
+def _anchor_row(
     journal: Journal, table: Reader, anchor: str, project: str | None, anywhere: bool
 ) -> tuple[int, str | None]:
     """Return the place of the first row of the record that an anchor names, and the project to show."""
@@ -78,8 +78,8 @@ def _place_of(
         raise VaultError(f"no record or session {anchor!r} in the journal{within}", _NO_ID)
     if project is None:
         return -1, None
-    asked = Query(anchor, k=1, project=project)
-    for hit in find(journal, asked, everything=True).hits if anchor else ():
+    wanted = Query(anchor, k=1, project=project)
+    for hit in find(journal, wanted, everything=True).hits if anchor else ():
         where = filters.firsts_of(record=hit.id)
         return int(table.by_time(where)[0]), project
     hint = "name a record, a time or a text"

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 K1, B = 1.2, 0.75  # of LanceDB's BM25
 
 
-def bm25_score(times: int, length: float, having: int, every: int) -> float:
+def bm25_score(times: int, length: float, having: int, total: int) -> float:
     """Return the BM25 weight of one word that occurs so many `times` in a text.
 
-    `length` is the text's as a share of the usual, `having` of `every` text have the word.
+    `length` is the text's as a share of the usual, `having` of `total` texts have the word.
     """
-    return rarity(having, every) * times * (K1 + 1) / (times + K1 * (1 - B + B * length))
+    return rarity(having, total) * times * (K1 + 1) / (times + K1 * (1 - B + B * length))
 
 
-def rarity(having: int, every: int) -> float:
-    """Return the weight of a word that so many of `every` text have."""
-    return math.log(1 + (every - having + 0.5) / (having + 0.5))
+def rarity(having: int, total: int) -> float:
+    """Return the weight of a word that so many of `total` texts have."""
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
 
 
 # Where words alone are searched, a lesson needs two words of a prompt that few other prompts have. In a
@@ -71,14 +71,14 @@ def only_by_own_words(prompt: str, hit: Hit, lessons: int) -> Hit:
 
     `lessons` are the vault's.
     """
-    own, text = (
+    prompt_stems, text = (
         {*map(stem_of, searched_words(each))} for each in (prompt, f"{hit.names} {hit.own_words}")
     )
-    having, every = _in_prompts()
-    shared = (own & text) - _SAYS_NOTHING
-    telling = [stem for stem in shared if having[stem] <= COMMON_SHARE * every]
+    having, total = _in_prompts()
+    shared = (prompt_stems & text) - _SAYS_NOTHING
+    telling = [stem for stem in shared if having[stem] <= COMMON_SHARE * total]
     weights = [
-        math.log((every + 1) / (having[stem] + 0.5)) for stem in telling if not stem.isdigit()
+        math.log((total + 1) / (having[stem] + 0.5)) for stem in telling if not stem.isdigit()
     ]
     is_large = lessons >= SMALL
     if len(telling) >= OWN_WORDS if is_large else sum(weights) >= OWN_WEIGHT:
@@ -110,7 +110,7 @@ def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) ->
     own_words = words_of(prompt)
     data: dict[str, bytes] = {}
     counts: dict[str, Counter[str]] = {}
-    asked: list[str] = []  # files that may have been taught this prompt
+    taught: list[str] = []  # files that may have been taught this prompt
     wanted = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems)) or '(?!)'})[^\W_]*")
     for path, content in _read(vault):
         text = split_unspaced(content.decode("utf-8", "replace")).lower()
@@ -118,7 +118,7 @@ def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) ->
         if found := wanted.findall(text):
             counts[path] = Counter(map(stem_of, found))
         if any(key in text for key in _TAUGHT) and all(word in text for word in own_words):
-            asked.append(path)
+            taught.append(path)
     usual = max(1.0, sum(map(len, data.values())) / max(1, len(data)))
     having = Counter(stem for count in counts.values() for stem in count)
 
@@ -133,7 +133,7 @@ def find(vault: Vault, prompt: str, k: int, floor_of: Callable[[int], float]) ->
 
     best = sorted(counts, key=lambda path: (-score_of(counts[path], len(data[path])), path))
     hits: list[Hit] = []
-    for path in dict.fromkeys([*asked, *best[: PARSED * k]]):
+    for path in dict.fromkeys([*taught, *best[: PARSED * k]]):
         for row in _rows(path, data[path]):
             found = wanted.findall(f"{row['fulltext']}".lower())
             score = score_of(Counter(map(stem_of, found)), len(row["fulltext"].encode()))
