@@ -10,8 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 
 from vault_index.git.dotgit import top_of
-from vault_index.git.history import BATCH, ask_history
-from vault_index.git.run import ask, ask_bytes
+from vault_index.git.history import BATCH
+from vault_index.git.run import ask, ask_bytes, ask_history
 from vault_index.hotpath import index_files
 
 _DIFF = (

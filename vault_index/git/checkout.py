@@ -14,13 +14,14 @@ from pathlib import Path
 
 from vault_index.errors import GitError, GitUnavailableError, NoRepositoryError, WriteError
 from vault_index.git.dotgit import git_folder, is_bare, top_of
-from vault_index.git.history import ask_history, name_changes
+from vault_index.git.history import name_changes
 from vault_index.git.run import (
     NOT_THERE,
     SUBMODULE,
     USAGE_ERROR,
     ask,
     ask_bytes,
+    ask_history,
     check_readable,
     command,
 )

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from vault_index.errors import GitError, GitUnavailableError, NoCommitError
+from vault_index.errors import GitError, GitUnavailableError
 from vault_index.git.dotgit import cut_of, top_of
-from vault_index.git.run import NOT_THERE, SUBMODULE, ask, ask_bytes, command
+from vault_index.git.run import NOT_THERE, SUBMODULE, ask, ask_bytes, ask_history, command
 
 _ORDINARY = "100"  # how the mode of a file begins that is no link
 BATCH = 25  # files of which git prints the content, or the patch, at once
@@ -40,14 +40,6 @@ class Version:
     subject: str
     path: str
     content: bytes
-
-
-def ask_history(top: Path | None, *arguments: str, **how: Any) -> str:
-    """Ask git as `ask` does, about commits of HEAD: "" where nothing is committed yet."""
-    try:
-        return ask(top, *arguments, **how)
-    except NoCommitError:
-        return ""
 
 
 def provenance(folder: Path, head: str = "HEAD") -> dict[str, Provenance]:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from vault_index.errors import (
     BrokenRepositoryError,
@@ -147,6 +147,14 @@ def ask(
     the subclass that says why, NoCommitError where nothing is committed yet.
     """
     return _text(ask_bytes(top, *arguments, folder=folder, answers=answers))
+
+
+def ask_history(top: Path | None, *arguments: str, **how: Any) -> str:
+    """Ask git as `ask` does, about commits of HEAD: "" where nothing is committed yet."""
+    try:
+        return ask(top, *arguments, **how)
+    except NoCommitError:
+        return ""
 
 
 def ask_bytes(
