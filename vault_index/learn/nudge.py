@@ -16,7 +16,7 @@ from vault_index.journal import archive, projects
 from vault_index.journal.journal import Journal
 from vault_index.journal.record import Session
 from vault_index.learn import runs
-from vault_index.proposals import review
+from vault_index.proposals import store
 from vault_index.transcripts import events
 from vault_index.transcripts.moments import REFUSED, repairs
 from vault_index.vault import Vault
@@ -59,7 +59,7 @@ def line(vault: Vault, folder: Path, session: str) -> str:
                 said = " and ".join(filter(None, (", ".join(had[:-1]), had[-1])))
                 return f"lessons: the last session here had {said}: /lessons:learn last"
         told = f"nudge {state.vault_of(vault.root)}"
-        old = review.count_older(vault, LONG_SECONDS)
+        old = store.count_older(vault, LONG_SECONDS)
         if old >= MANY and not clock.is_near(state.fact(home, told) or 0, LONG_SECONDS):
             state.keep_fact(home, told, time.time())
             return f"lessons: {old} proposals have waited for a week: lessons review"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from vault_index import check
 from vault_index.check import harmless, prompt_injection
 from vault_index.errors import ChangedError, CheckError, ProposalsFullError, VaultError
-from vault_index.hotpath import clock
 from vault_index.lesson import category, edits
 from vault_index.proposals import draft, fingerprint, store
 from vault_index.proposals.draft import Proposal
@@ -75,13 +74,6 @@ def waiting(vault: Vault) -> list[Proposal]:
 def count(vault: Vault) -> int:
     """Return the number of waiting proposals."""
     return len(store.ids(store.folder_of(vault)))
-
-
-def count_older(vault: Vault, seconds: float) -> int:
-    """Count the proposals that nobody wrote to during the last seconds."""
-    folder = store.folder_of(vault)
-    files = [store.file_of(folder, id) for id in store.ids(folder)] if folder else []
-    return sum(not clock.is_near(file.lstat().st_mtime, seconds) for file in files)
 
 
 def find(vault: Vault, name: str, *, broken: bool = False) -> Proposal:

@@ -81,6 +81,13 @@ def ids(folder: Path | None) -> list[str]:
     return sorted(written, key=lambda id: (written[id], id))
 
 
+def count_older(vault: Vault, seconds: float) -> int:
+    """Count the proposals that nobody wrote to during the last seconds."""
+    folder = folder_of(vault)
+    written = [file_of(folder, id).lstat().st_mtime for id in ids(folder)] if folder else []
+    return sum(not clock.is_near(time, seconds) for time in written)
+
+
 def find_id(folder: Path | None, name: str) -> str:
     """Return the id of a proposal by its beginning. Raises VaultError."""
     matching = [id for id in ids(folder) if name and id.startswith(name.strip().lower())]
