@@ -21,7 +21,7 @@ from vault_index.hotpath import index_files
 from vault_index.index import rows
 from vault_index.lesson import passages
 from vault_index.lesson.file import hash_of
-from vault_index.lesson.skill import FILE, MAX_BYTES, Skill, project_folder, read, user_folder
+from vault_index.lesson.skill import FILE, MAX_BYTES, Skill, read
 from vault_index.store.lance import Table
 from vault_index.store.manifest import Manifest, Problem
 from vault_index.store.schema import SKILLS, SkillRow
@@ -38,6 +38,23 @@ def folders(vault: Vault) -> dict[Path, str]:
     """Return the folders whose skills are known in a vault, with their scopes."""
     places = {vault.root / "skills": VAULT, user_folder(): USER}
     return places | dict.fromkeys(_projects(vault), PROJECT)
+
+
+def project_folder(start: Path) -> Path | None:
+    """Return the nearest `.claude/skills` from a folder upwards, except the user's own."""
+    user = user_folder()
+    for folder in (start, *start.parents):
+        skills = folder / ".claude" / "skills"
+        if skills == user or folder == folder.parent:
+            return None
+        if skills.is_dir():
+            return skills
+    return None
+
+
+def user_folder() -> Path:
+    """Return the folder of the user's own skills."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
 
 
 def register(vault: Vault, project: Path) -> bool:

@@ -1,8 +1,7 @@
-"""SKILL.md <-> `Skill`, and the folders that hold them."""
+"""A SKILL.md, read as a `Skill`."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,23 +68,6 @@ def read(data: bytes, path: str, scope: str) -> Skill:
         silent=_prompts(more.get(SILENT)),
         categories=_categories(metadata.get(CATEGORIES)) or _categories(more.get(CATEGORIES)),
     )
-
-
-def project_folder(start: Path) -> Path | None:
-    """Return the nearest `.claude/skills` from a folder upwards, except the user's own."""
-    user = user_folder()
-    for folder in (start, *start.parents):
-        skills = folder / ".claude" / "skills"
-        if skills == user or folder == folder.parent:
-            return None
-        if skills.is_dir():
-            return skills
-    return None
-
-
-def user_folder() -> Path:
-    """Return the folder of the user's own skills."""
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "skills"
 
 
 def _categories(listed: object) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from vault_index.index import skills
 from vault_index.learn.skills import cluster, render
 from vault_index.learn.skills.cluster import PREFIX, Cluster
 from vault_index.learn.skills.render import REFERENCE
-from vault_index.lesson.skill import FILE, user_folder
+from vault_index.lesson.skill import FILE
 from vault_index.retrieval import query
 from vault_index.store import injections
 from vault_index.text.words import count
@@ -211,7 +211,7 @@ REMOVED = "removed"
 
 def folder_for(project: Path | None) -> Path:
     """Return the folder of Claude Code's skills: a project's, else the user's."""
-    return project / ".claude" / "skills" if project else user_folder()
+    return project / ".claude" / "skills" if project else skills.user_folder()
 
 
 def copy(vault: Vault, top: Path) -> dict[str, str]:
