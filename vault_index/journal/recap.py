@@ -40,12 +40,13 @@ def section(config: Config, folder: Path, session: str) -> str:
     All of it is older than the session that starts. "" if the journal has nothing of the project,
     or is not wanted (`journal.session_start`).
     """
-    journal = Journal(config)
     if not config[JournalTable].session_start:
         return ""
-    project = projects.find_project(journal.home, str(folder))
+    project = projects.find_project(config.home, str(folder))
+    if not project:
+        return ""
     now = datetime.now(UTC).isoformat()
-    sessions = archive.latest(journal, project, until=now, limit=SESSIONS) if project else []
+    sessions = archive.latest(Journal(config), project, until=now, limit=SESSIONS)
     others = (each for each in sessions if session not in (each.id, each.parent))
     before = [each for each in others if any(map(_says_something, each.records))]
     if not before:
