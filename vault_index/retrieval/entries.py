@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, get_origin, get_type_hints
 
 from vault_index import files, git
@@ -105,7 +106,7 @@ def entries(vault: Vault, **chosen: Unpack[ListOptions]) -> list[Entry]:
     where = filters.all_of(
         filters.below([checked(category)]) if category else None,
         filters.any_of("lesson_id", around(vault, related_to)) if related_to else None,
-        *only.where(in_repository=is_in_repository(vault)),
+        *only.where(partial(is_in_repository, vault)),
     )
     found = sorted(_lessons(vault, Entry, where), key=_ORDERS[order])
     if order == "updated" and is_in_repository(vault):  # what is not committed is new

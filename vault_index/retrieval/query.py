@@ -194,9 +194,8 @@ def run(vault: Vault, query: Query) -> Results:
     if query.related_to:
         tests.append(filters.any_of("lesson_id", entries.around(vault, query.related_to)))
     tests += [filters.FOR_AGENTS] if query.for_agent else []
-    where = filters.all_of(
-        *tests, *query.filters.where(in_repository=entries.is_in_repository(vault))
-    )
+    tests += query.filters.where(partial(entries.is_in_repository, vault))
+    where = filters.all_of(*tests)
     return replace(_search(vault, vault.open_index().store, query, where), document=document)
 
 

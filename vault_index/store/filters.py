@@ -5,7 +5,7 @@ A condition is a text; `all_of` joins some. A value that a caller passes into on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -44,8 +44,11 @@ class Filter:
     min_confidence: int = 0  # 1..5; a lesson that names none is in the middle
     withheld: bool = False  # only what hooks leave out
 
-    def where(self, *, in_repository: bool = True) -> list[str]:
-        """Return the conditions on the rows' columns, all of which hold."""
+    def where(self, in_repository: Callable[[], bool] = lambda: True) -> list[str]:
+        """Return the conditions on the rows' columns, all of which hold.
+
+        `in_repository` tells whether lessons can be committed. It is asked where a time is named.
+        """
         tests = []
         if self.tags:
             own = "concat('|', lower(array_to_string(tags, '|')), '|')"
@@ -60,8 +63,13 @@ class Filter:
             tests.append(f"confidence >= {int(self.min_confidence)}")
         if self.withheld:
             tests.append(WITHHELD)
+        if self.since or self.until:
+            tests += self._in_time(in_repository=in_repository())
+        return tests
+
+    def _in_time(self, *, in_repository: bool) -> list[str]:
         is_new = f"(updated_at IS NULL{'' if in_repository else ' AND created_at IS NULL'})"
-        now = datetime.now(UTC)
+        now, tests = datetime.now(UTC), []
         if self.since:
             at = _moment(self.since)
             later = f"created_at >= {at} OR updated_at >= {at}"
