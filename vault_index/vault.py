@@ -18,6 +18,7 @@ from vault_index.files import Stamp
 from vault_index.hotpath import index_files, protocol
 from vault_index.lesson import portable
 from vault_index.store import manifest, ownership, schema
+from vault_index.store.filters import UNCHECKED
 from vault_index.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class OpenIndex:
     known_skills: Mapping[str, list[int]]  # SKILL.md -> its stamp
     withheld: int = 0  # lessons that hooks leave out
     lacking: int = 0  # files whose rows wait for vectors
+    unchecked: int = 0  # files that are still to be checked: hooks check what they give
 
     @property
     def unmade(self) -> str:
@@ -161,8 +163,11 @@ class Vault:
             skills=Reader(index, recorded.dimension, schema.SKILLS),
             documents=Reader(index, recorded.dimension, schema.DOCUMENTS),
             known_skills=recorded.skills,
-            withheld=sum(entry.lessons for entry in entries if entry.withheld),
+            withheld=sum(
+                entry.lessons for entry in entries if entry.withheld not in ("", UNCHECKED)
+            ),
             lacking=len(manifest.waiting(recorded)),
+            unchecked=len(manifest.unchecked(recorded)),
         )
         return self._opened
 

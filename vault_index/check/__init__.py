@@ -28,6 +28,7 @@ from vault_index.hotpath import index_files
 from vault_index.lesson import parse, portable, skill
 from vault_index.lesson.file import MAX_BYTES, decode, unix_lines
 from vault_index.store import released
+from vault_index.store.filters import UNCHECKED
 from vault_index.text.blocks import composed
 from vault_index.vault import FOLDER, SETTINGS, printable, shown
 
@@ -274,12 +275,23 @@ def withheld(
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
     every = _of_words(candidate, time_limit.RULE_SECONDS, kept=kept)
+    return _withheld(candidate, every, home)
+
+
+def withheld_if_kept(path: str, data: bytes, home: Path, kept: KeptFindings) -> Withheld:
+    """Return the same for a lesson that was checked before, else that it is `UNCHECKED`."""
+    candidate = Candidate(path, data)
+    every = kept.get(candidate)
+    return Withheld(UNCHECKED) if every is None else _withheld(candidate, every, home)
+
+
+def _withheld(candidate: Candidate, every: list[Finding], home: Path | None) -> Withheld:
     every = harmless.settled(every, home=home) if home else every
     errors = _errors(every)
     if errors:
         return Withheld(_reason(min(_named(candidate, errors))))
     holding = [finding for finding in every if finding.holds]
-    name = released.name_of(data) if holding else ""
+    name = released.name_of(candidate.data) if holding else ""
     if not holding or (home and released.has(home, name)):
         return Withheld("")
     return Withheld(f"{_reason(min(holding))}; if agents may get it: {_command(candidate)}", name)

@@ -89,7 +89,14 @@ def bring_up_to_date(
     else:
         how = {"wait": wait, "read_all": read_all, "completes": completes}
         making = partial(on_progress, "making vectors")
-        stats = reconcile.sync(vault, **how, progress=progress, progress_of_vectors=making)
+        checks = partial(on_progress, "checking lessons")
+        stats = reconcile.sync(
+            vault,
+            **how,
+            progress=progress,
+            progress_of_checks=checks,
+            progress_of_vectors=making,
+        )
     if stats.no_vectors:
         on_note(f"warning: full text only: {stats.no_vectors}")
     if stats.shared:
@@ -112,7 +119,7 @@ def up_to_date_or_stale(
         while stats.busy and (time.monotonic() < patience or not _has_index(vault)):
             time.sleep(0.1)
             stats = bring_up_to_date(vault, on_note, on_progress, **how)
-        if stats.lacking and not stats.no_vectors:
+        if stats.unchecked or (stats.lacking and not stats.no_vectors):
             background_index.start_index(vault)
     except (WriteError, EmbedderError) as error:
         if not _has_index(vault):

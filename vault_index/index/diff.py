@@ -20,6 +20,7 @@ from vault_index.lesson import file, parse
 from vault_index.lesson.file import MAX_BYTES
 from vault_index.lesson.parse import Lesson
 from vault_index.store import released
+from vault_index.store.filters import UNCHECKED
 from vault_index.store.manifest import FileEntry, Manifest, Problem, ReadFile
 from vault_index.text.blocks import composed
 from vault_index.vault import SourceFile, shown
@@ -83,6 +84,7 @@ def _in_a_line(error: GitError) -> str:
     return "; ".join(filter(None, (error.message, error.hint)))
 
 
+CHECKED_AT_ONCE = 64  # files: half a second
 _NOBODY = git.Provenance("", "", "")
 
 
@@ -183,8 +185,18 @@ class PendingFiles:
             yield from map(read, self.entries)
 
 
-def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> PendingFiles:
-    """Read every file whose rows may have to change, by path."""
+def read(
+    vault: Vault,
+    manifest: Manifest,
+    diff: Diff,
+    authors: GitChanges,
+    check_at_most: float = CHECKED_AT_ONCE,
+) -> PendingFiles:
+    """Read every file whose rows may have to change, by path.
+
+    If there are more than `check_at_most`, those that were not checked before are left `UNCHECKED`, as
+    that takes longer than all else: `checking` does it later.
+    """
     sources = {path: diff.listed[path] for path in diff.touched}
     sources |= {path: diff.listed[path] for path in authors.changed if path in diff.listed}
     first = _Reader(vault, manifest, authors.changed, None)
@@ -204,7 +216,8 @@ def read(vault: Vault, manifest: Manifest, diff: Diff, authors: GitChanges) -> P
     # to find why hooks leave it out takes milliseconds for a page
     @contextmanager
     def reading() -> Iterator[Callable[[str], ReadFile]]:
-        with withholding(vault) if changed else nullcontext() as withheld:
+        later = len(changed) > check_at_most
+        with withholding(vault, only_kept=later) if changed else nullcontext() as withheld:
             yield partial(read_rows, replace(first, withheld=withheld))
 
     def read_rows(reader: _Reader, path: str) -> ReadFile:
@@ -236,13 +249,25 @@ def withheld_by(vault: Vault, path: str, data: bytes) -> check.Withheld:
         return withheld(path, data)
 
 
+def withheld_as_indexed(
+    vault: Vault, withheld: Withhold, path: str, hashed: str
+) -> check.Withheld | None:
+    """Return the same for a file that still is as it was indexed, None for others."""
+    try:
+        data = content(vault, path)
+    except OSError:
+        return None
+    return withheld(path, data) if file.hash_of_file(data) == hashed else None
+
+
 @contextmanager
-def withholding(vault: Vault) -> Iterator[Withhold]:
-    """Yield the same function, for many files of a vault."""
+def withholding(vault: Vault, *, only_kept: bool = False) -> Iterator[Withhold]:
+    """Yield the same function, for many files of a vault; `only_kept` as `check.withheld_if_kept`."""
     from vault_index import check  # compiles its patterns: only where a file has to be read
 
+    of_file = check.withheld_if_kept if only_kept else check.withheld
     with check.KeptFindings(vault.config.home) as kept:
-        yield partial(check.withheld, home=vault.config.home, kept=kept)
+        yield partial(of_file, home=vault.config.home, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +295,8 @@ class _Reader:
                 return entry, None
             entry = replace(entry, hash=hashed)
             lessons = parse.parse_file(data, path)
-            if self.withheld and (before is None or not is_same or before.problem):
+            is_checked = is_same and before and not before.problem
+            if self.withheld and not (is_checked and entry.withheld != UNCHECKED):
                 why, until = self.withheld(path, data)
                 entry = replace(entry, withheld=why, held=until)
         except LessonError as error:

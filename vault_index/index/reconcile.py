@@ -19,8 +19,15 @@ from vault_index.embed.cache import VectorCache
 from vault_index.errors import EmbedderError, IndexStateError, LaterError
 from vault_index.features import IndexTable
 from vault_index.hotpath.index_files import FOLDER
-from vault_index.index import diff, rows
-from vault_index.index.derived import CATEGORIES, DERIVED, TEXT_INDEX, Derived, Sources
+from vault_index.index import checking, diff, rows
+from vault_index.index.derived import (
+    CATEGORIES,
+    DERIVED,
+    FOLDED_ROWS,
+    TEXT_INDEX,
+    Derived,
+    Sources,
+)
 from vault_index.index.diff import Diff, PendingFiles
 from vault_index.lesson.parse import id_of
 from vault_index.store import completing, filters, injections, manifest, ownership
@@ -52,7 +59,6 @@ if TYPE_CHECKING:
 _SHORTENED = "found by its first part alone, or by words: the model refuses its text"
 BATCH_PASSAGES = 512  # about six seconds of embedding between two commits
 BATCHES = 100  # of many files at most
-FOLDED_ROWS = 200  # full text looks through the rows that are newer than its index: 40 ms per 1,000
 FILES_AT_ONCE = 8  # changed files that are embedded while a prompt or a save waits: 0.1 to 0.2 s
 
 
@@ -67,20 +73,22 @@ def sync(
     read_all: bool = False,
     completes: bool = True,
     progress: Progress = _silent,
+    progress_of_checks: Progress = _silent,
     progress_of_vectors: Progress = _silent,
 ) -> Stats:
     """Bring the index up to date with the files, however many differ, and return what was done.
 
     Without `wait`, if another process is writing, nothing is done. `read_all` compares the content of
-    every file, whatever its stat. Many new passages are found by words first, and get their vectors after
-    that, unless the caller has somebody else that `completes` them. Raises WriteError, EmbedderError, and
-    IndexStateError for an index of a newer version; `rebuild` and `at_once` do, too.
+    every file, whatever its stat. Many new lessons are found by words first; they are checked and get
+    their vectors after that, unless the caller has somebody else that `completes` them. Raises
+    WriteError, EmbedderError, and IndexStateError for an index of a newer version; `rebuild` and
+    `at_once` do, too.
     """
     lessons = LessonSource(vault, read_all=read_all, progress=progress)
     stats = lessons.sync_or_by_words(wait=wait)
-    if not completes or stats.busy or not stats.lacking:
+    if not completes or stats.busy or not stats.is_unfinished:
         return stats
-    done = complete(vault, progress_of_vectors)
+    done = complete(vault, progress_of_vectors, progress_of_checks)
     took = time.monotonic() - lessons.started
     return replace(_with_completed(stats, done), seconds=took)
 
@@ -90,12 +98,15 @@ def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) ->
     return LessonSource(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
 
 
-def complete(vault: Vault, progress: Progress = _silent) -> Completed:
-    """Make the vectors that rows lack, and what follows from them; where somebody does, nothing.
+def complete(
+    vault: Vault, progress: Progress = _silent, progress_of_checks: Progress = _silent
+) -> Completed:
+    """Check the files that are not checked yet, make the vectors that rows lack, and what follows.
 
-    `progress` gets the vectors that are made, and those to make. Raises WriteError, IndexStateError.
+    Nothing is done while somebody does so. `progress` gets the vectors that are made, and those to make,
+    `progress_of_checks` the files. Raises WriteError, IndexStateError.
     """
-    lessons = LessonSource(vault)
+    lessons = LessonSource(vault, progress_of_checks=progress_of_checks)
     done = completing.complete(lessons, progress)
     if done.wrote and not done.lacking:
         LessonSource(vault).sync_or_by_words()
@@ -114,6 +125,7 @@ def _with_completed(stats: Stats, done: Completed) -> Stats:
         taken=stats.taken + done.taken,
         shared=done.shared or stats.shared,
         lacking=stats.lacking if done.busy else done.lacking,
+        unchecked=stats.unchecked if done.busy else 0,
         no_vectors=done.why or stats.no_vectors,
         problems=[*stats.problems, *shortened],
     )
@@ -155,6 +167,7 @@ class LessonSource(Source[Diff, Stats]):
     read_all: bool = False
     is_hurried: bool = False
     progress: Progress = _silent  # gets the files written, and those to write
+    progress_of_checks: Progress = _silent
     shortened: set[str] = field(default_factory=set)
 
     shared: Any = None  # the vectors of a team, if it shares some
@@ -200,6 +213,7 @@ class LessonSource(Source[Diff, Stats]):
             problems=problems,
             no_authors=work.changes.git_error,
             lacking=len(manifest.waiting(work.manifest)),
+            unchecked=len(manifest.unchecked(work.manifest)),
         )
 
     def update(self, work: Work[Diff]) -> Stats:
@@ -208,13 +222,14 @@ class LessonSource(Source[Diff, Stats]):
         if len(changes) > BATCH_PASSAGES:  # the first look takes seconds
             self.progress(0, len(changes))
         authors = diff.ask_git(vault, before, changes)
-        read = diff.read(vault, before, changes, authors)
+        is_whole = work.reason == ASKED_FOR
+        check_at_most = float("inf") if is_whole else diff.CHECKED_AT_ONCE
+        read = diff.read(vault, before, changes, authors, check_at_most)
         injections.rename(vault.config.home, vault.root, _renamed(before, changes, read))
         lessons = Table(work.index, before.dimension)
-        use_cache = work.reason != ASKED_FOR
-        at_most = self._at_most if use_cache else None
-        sources = Sources(vault, lessons, before, use_cache=use_cache, at_most=at_most)
-        shared = self._shared(work.index) if use_cache and not self.is_hurried else None
+        at_most = None if is_whole else self._at_most
+        sources = Sources(vault, lessons, before, use_cache=not is_whole, at_most=at_most)
+        shared = self._shared(work.index) if not (is_whole or self.is_hurried) else None
         cache = sources.cache(RECIPE, shared)
         after = self._write(sources, cache, read, changes.removed)
         after = replace(after, head=authors.head)
@@ -231,7 +246,13 @@ class LessonSource(Source[Diff, Stats]):
         manifest.save(work.index, after, even_if_same=False)
         problems = [*diff.problems(after, changes.skipped), *shortened]
         owes = self._owes(after)
-        return replace(stats, owes=owes, lacking=len(manifest.waiting(after)), problems=problems)
+        return replace(
+            stats,
+            owes=owes,
+            lacking=len(manifest.waiting(after)),
+            unchecked=len(manifest.unchecked(after)),
+            problems=problems,
+        )
 
     def _write(
         self, sources: Sources, cache: VectorCache, read: PendingFiles, removed: Collection[str]
@@ -292,6 +313,10 @@ class LessonSource(Source[Diff, Stats]):
         named = [self.folder + path for path in paths]
         every = (table.rows(rows.EMBEDDED, where) for where in filters.some_of("path", named))
         return {row["content_hash"]: cast("LessonRow", row) for some in every for row in some}
+
+    def complete_checks(self) -> bool:
+        """Check the files that are not checked yet; whether rows were written."""
+        return checking.complete(self.vault, self.progress_of_checks)
 
     def finish(self, table: Table, after: Manifest, written: int) -> None:
         """Save the manifest, and have what follows from vectors made again by the next full pass."""

@@ -152,6 +152,9 @@ def publish(
     if opened.lacking:
         of = f"{opened.lacking:,} of {opened.files:,} files"
         raise EmbedderError(f"the vectors of {of} are still to be made", "lessons index")
+    if opened.unchecked:
+        of = f"{opened.unchecked:,} of {opened.files:,} files"
+        raise VaultError(f"{of} are not checked yet", "lessons index")
     shared = taking(vault)
     added = shared.publish(opened.store, progress_of("publishing vectors"))
     written = publish_rows(vault, uri, progress_of("publishing lessons"))

@@ -74,7 +74,8 @@ def _how(event: Event | None) -> str:
 def _counted(vault: Vault) -> Counted:
     """Count the lessons of a vault and of the vaults above, in the index or without one in the files."""
     try:
-        counted = _in_index(vault.open_index())
+        opened = vault.open_index()
+        counted = _in_files(vault) if opened.unchecked else _in_index(opened)
     except IndexStateError:
         counted = _in_files(vault)
     for _, other in above.opened(vault):

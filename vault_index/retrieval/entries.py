@@ -23,6 +23,7 @@ from vault_index.lesson.category import (
     normalise,
     own_counts,
 )
+from vault_index.retrieval import unchecked
 from vault_index.retrieval.hit import Entry, ListOptions, Named, Relation, WholeEntry
 from vault_index.store import filters
 from vault_index.text.blocks import composed, one_line
@@ -140,7 +141,7 @@ def entry(vault: Vault, name: str, *, beginnings: bool = False) -> WholeEntry:
     With `beginnings` the beginning of an end is enough. Raises VaultError unless exactly one matches.
     """
     lesson = named(name, _lessons(vault, Entry), beginnings=beginnings)
-    return _lessons(vault, WholeEntry, filters.wholes_of([lesson.id]))[0]
+    return _wholes(vault, lesson.id)[0]
 
 
 def entry_or_near(vault: Vault, name: str) -> tuple[WholeEntry | None, tuple[Named, ...]]:
@@ -149,13 +150,13 @@ def entry_or_near(vault: Vault, name: str) -> tuple[WholeEntry | None, tuple[Nam
     These are the lessons that are called so, else those that are written most like it, without
     withheld ones.
     """
-    whole = _lessons(vault, WholeEntry, filters.wholes_of([name]))
+    whole = _wholes(vault, name)
     if whole:  # the whole id: no need to read the others
         return whole[0], ()
     listed = {row["lesson_id"]: row for row in _rows(vault, ("path", "title"), filters.FOR_AGENTS)}
     matching = matches(name, {id: row["path"] for id, row in listed.items()}, beginnings=True)
     if len(matching) == 1:
-        return _lessons(vault, WholeEntry, filters.wholes_of(matching))[0], ()
+        return _wholes(vault, matching[0])[0], ()
     ids = matching[:SHOWN] or near(name, listed)
     return None, tuple(Named(id, listed[id]["title"]) for id in ids)
 
@@ -282,10 +283,16 @@ def withheld(vault: Vault) -> dict[str, str]:
     opened = vault.open_index()
     tables = [opened.store, *([opened.skills] if opened.skills.exists() else [])]
     rows = [row for table in tables for row in table.rows(("path", "withheld"), filters.WITHHELD)]
-    return {str(row["path"]): str(row["withheld"]) for row in rows}
+    found = {str(row["path"]): str(row["withheld"]) for row in rows}
+    return {path: why for path, why in found.items() if why != filters.UNCHECKED}
 
 
 _Kind = TypeVar("_Kind", bound=Entry)
+
+
+def _wholes(vault: Vault, id: str) -> list[WholeEntry]:
+    """Return the lesson of an id with its text, checked; [] without one."""
+    return unchecked.checked(vault, _lessons(vault, WholeEntry, filters.wholes_of([id])))
 
 
 def _lessons(vault: Vault, kind: type[_Kind], where: str | None = None) -> list[_Kind]:

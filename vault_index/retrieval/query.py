@@ -14,7 +14,15 @@ from vault_index.errors import EmbedderError, VaultError
 from vault_index.index import words
 from vault_index.index.skills import NOT_FOR, visible
 from vault_index.lesson import category, identifiers
-from vault_index.retrieval import documents, duplicates, entries, evidence, scoring, unindexed
+from vault_index.retrieval import (
+    documents,
+    duplicates,
+    entries,
+    evidence,
+    scoring,
+    unchecked,
+    unindexed,
+)
 from vault_index.retrieval.hit import (
     LESSONS,
     SKILLS,
@@ -96,6 +104,7 @@ def _ranks(values: Sequence[float]) -> list[int]:
     return [rank_of[value] for value in values]
 
 
+CHECKED_FOR_PEOPLE = 16  # hits: a tenth of a second
 EXPLAINED = 64  # when it is to be told what was left out
 _NO_VECTORS = "the index has no vectors"
 MAX_QUERY_VECTORS = 64  # a prompt and its ends, what a session begins with, what failed
@@ -193,10 +202,21 @@ def run(vault: Vault, query: Query) -> Results:
     )
     if query.related_to:
         tests.append(filters.any_of("lesson_id", entries.around(vault, query.related_to)))
-    tests += [filters.FOR_AGENTS] if query.for_agent else []
+    opened = vault.open_index()
+    if query.for_agent:
+        tests.append(filters.FOR_AGENTS_IF_CLEAN if opened.unchecked else filters.FOR_AGENTS)
     tests += query.filters.where(partial(entries.is_in_repository, vault))
     where = filters.all_of(*tests)
-    return replace(_search(vault, vault.open_index().store, query, where), document=document)
+    results = replace(_search(vault, opened.store, query, where), document=document)
+    return _checked(vault, query, results) if opened.unchecked else results
+
+
+def _checked(vault: Vault, query: Query, results: Results) -> Results:
+    """Return results of an index whose files are not all checked yet; what is returned is."""
+    if not query.for_agent:
+        return replace(results, hits=unchecked.checked(vault, results.hits, CHECKED_FOR_PEOPLE))
+    dropped = [each for each in results.dropped if each[0].withheld != filters.UNCHECKED]
+    return replace(results, hits=unchecked.only_clean(vault, results.hits), dropped=dropped)
 
 
 def _paths(query: Query) -> list[str]:

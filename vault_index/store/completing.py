@@ -74,6 +74,7 @@ class _Completion:
     def run(self) -> Completed:
         source, embedder = self.source, self.source.owner.embedder
         while True:
+            self.wrote |= source.complete_checks()
             index = manifest.current(source.owner.index_dir)
             known = source.load(index) if index else None
             if index is None or known is None or embedder is None or isinstance(embedder, Away):

@@ -17,6 +17,10 @@ LEVELS = tuple(f"category_l{depth}" for depth in range(MAX_DEPTH))
 ANSWERS = ("prompts", "fires_on", "fires_on_error")  # columns: what a lesson answers
 PASSAGES = "taught = ''"  # the rows of wholes and pieces, and none of taught prompts
 FOR_AGENTS = "withheld = ''"
+# in the column `withheld`, of a file that is still to be checked: no agent gets it, unless it is checked
+# at that moment
+UNCHECKED = "it is not checked yet"
+FOR_AGENTS_IF_CLEAN = f"withheld IN ('', '{UNCHECKED}')"
 HAS_PROMPTS = "prompts[1] IS NOT NULL"
 TAUGHT_ERRORS = "(fires_on_error[1] IS NOT NULL OR silent_on_error[1] IS NOT NULL)"
 APPLIES = "applies_to[1] IS NOT NULL"  # to files that it names

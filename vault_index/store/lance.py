@@ -552,6 +552,20 @@ class Table(LanceTable):
             self.merge_arrow(pa.concat_tables(pieces), delete=False)
         return left, sum(map(len, pieces))
 
+    def set_withheld(self, wheres: Iterable[str], why: Mapping[str, str]) -> int:
+        """Write why hooks leave rows out, by path, in one commit; return how many rows filters name."""
+        import pyarrow as pa
+
+        pieces = []
+        for rows in (self.scan(None, where) for where in wheres):
+            at = rows.schema.get_field_index("withheld")
+            column = pa.array([why[path] for path in rows["path"].to_pylist()], pa.string())
+            pieces.append(rows.set_column(at, rows.schema.field(at), column))
+        written = sum(map(len, pieces))
+        if written:
+            self.merge_arrow(pa.concat_tables(pieces), delete=False)
+        return written
+
     def fold(self, keep: timedelta | None = None) -> None:
         """Fold new rows into the indexes and, now and then, drop old versions.
 

@@ -30,6 +30,7 @@ from vault_index import files
 from vault_index.errors import IndexStateError
 from vault_index.hotpath import clock, index_files
 from vault_index.store import ownership
+from vault_index.store.filters import UNCHECKED
 
 SCHEMA = 15  # raise it when rows, what is embedded or the rules of `check` change: it is rebuilt
 KEEP_OLD_SECONDS = 600  # a reader may still use the index before this one
@@ -168,6 +169,16 @@ def waiting(manifest: Manifest) -> list[str]:
     """List the files that wait for vectors, by path."""
     every = manifest.files.items()
     return [path for path, entry in every if entry.lacks and entry.hash not in UNKNOWN]
+
+
+def unchecked(manifest: Manifest) -> list[str]:
+    """List the files that are still to be checked for what agents must not get, by path."""
+    every = manifest.files.items()
+    return [
+        path
+        for path, entry in every
+        if entry.withheld == UNCHECKED and entry.hash not in UNKNOWN and not entry.problem
+    ]
 
 
 def unmade(lacking: int, every: int, what: str) -> str:

@@ -80,6 +80,7 @@ class Stats:
     no_authors: str = ""  # why git did not say who wrote what
     no_vectors: str = ""  # why what is new has no vectors: the embedder failed
     lacking: int = 0  # files that wait for the vectors of some rows
+    unchecked: int = 0  # files that are still to be checked
     refiled: int = 0  # passages of lessons whose category the classifier now proposes otherwise
     skills: int | None = None  # how many there are, if any of them changed
     pending: int = 0  # files left for later: more than the caller has time for
@@ -94,6 +95,11 @@ class Stats:
     def wrote(self) -> bool:
         some = self.added or self.changed or self.moved or self.removed or self.refiled
         return bool(some or self.embedded or self.rebuilt or self.skills is not None)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether some rows were written before their vectors were made, or their files checked."""
+        return bool(self.lacking or self.unchecked)
 
     def __str__(self) -> str:
         names = ("added", "changed", "moved", "removed", "unchanged", "pending")
@@ -249,6 +255,10 @@ class Source(ABC, Generic[Changes, Result]):
     @abstractmethod
     def contents_of(self, table: Table, known: Manifest, paths: Sequence[str]) -> dict[str, Any]:
         """Return what is embedded of files, by content hash, in the order of the files."""
+
+    def complete_checks(self) -> bool:
+        """Check the files that are not checked yet; whether rows were written."""
+        return False
 
     @abstractmethod
     def finish(self, table: Table, after: Manifest, written: int) -> None:

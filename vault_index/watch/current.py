@@ -413,7 +413,7 @@ def take_in_above(vault: Vault) -> None:
     for _, other in above.opened(vault):
         with contextlib.suppress(VaultError):
             stats = reconcile.at_once(other, full=True)
-            is_behind = stats.pending or stats.unbuilt or stats.lacking
+            is_behind = stats.pending or stats.unbuilt or stats.is_unfinished
             if is_behind or floor.is_unmeasured(other):
                 background_index.start_index(other)
             load_tables(other)

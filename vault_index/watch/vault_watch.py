@@ -290,7 +290,7 @@ class VaultWatch:
             else:  # before a question waits for it; the old version is free then
                 load_tables(vault)
             wants_index = self._wants_vectors(vault, stats) or (full and self._wants_floors(vault))
-            owes = full and bool(stats.lacking)
+            owes = full and stats.is_unfinished
             return Passed(Outcome.DONE, wrote=stats.wrote, wants_index=wants_index, owes=owes)
         except IndexStateError as error:
             self._progress.complain(error.message)
@@ -300,14 +300,14 @@ class VaultWatch:
             return Passed(Outcome.FAILED)
 
     def _wants_vectors(self, vault: Vault, stats: Stats) -> bool:
-        """Have a server make the vectors that rows lack; whether a background index is to make them.
+        """Have a server make the vectors that rows lack; whether a background index is to do the rest.
 
         The built-in embedder takes all processors, a server at most its time: the pass waits for it
         unless it was late the last time.
         """
-        if not stats.lacking or completing.is_running(vault.index_dir):
+        if not stats.is_unfinished or completing.is_running(vault.index_dir):
             return False
-        if vault.config.is_built_in:
+        if vault.config.is_built_in or stats.unchecked:
             return True
         making = threading.Thread(target=self._make_vectors, args=(vault,), daemon=True)
         making.start()

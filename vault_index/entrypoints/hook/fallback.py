@@ -79,7 +79,7 @@ def _bring_up_to_date(vault: Vault, patience: float) -> bool:
             time.sleep(0.02)
             stats = reconcile.at_once(vault, full=False)
         lacks = bool(stats.lacking) and vault.config.is_built_in  # a server may be away
-        is_behind = bool(stats.pending or stats.owes or lacks)
+        is_behind = bool(stats.pending or stats.owes or stats.unchecked or lacks)
     except WriteError:  # a read-only vault answers from the index it has
         is_behind = False
     opened = None

@@ -1,0 +1,42 @@
+"""Check lessons at the moment somebody gets them, where the index is not that far: see `index.checking`.
+
+A lesson that may be an order to agents reaches none of them unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from vault_index.index import diff
+from vault_index.retrieval.hit import Hit, WholeEntry
+from vault_index.store.filters import UNCHECKED
+
+if TYPE_CHECKING:
+    from vault_index.vault import Vault
+
+Found = TypeVar("Found", Hit, WholeEntry)
+
+
+def checked(vault: Vault, every: Iterable[Found], at_most: int | None = None) -> list[Found]:
+    """Return lessons with why hooks leave them out, checking the first `at_most` that were not.
+
+    One whose file is no longer as it was indexed stays `UNCHECKED`: the next pass takes it in.
+    """
+    found = list(every)
+    due = [at for at, each in enumerate(found) if each.withheld == UNCHECKED][:at_most]
+    if not due:
+        return found
+    with diff.withholding(vault) as withheld:
+        for at in due:
+            path, hashed = found[at].path.partition("/")[2], found[at].file_hash
+            why = diff.withheld_as_indexed(vault, withheld, path, hashed)
+            if why is not None:
+                found[at] = replace(found[at], withheld=why.why)
+    return found
+
+
+def only_clean(vault: Vault, hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits that an agent may get, each checked."""
+    return [hit for hit in checked(vault, hits) if not hit.withheld]
