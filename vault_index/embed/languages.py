@@ -53,11 +53,6 @@ def is_installed() -> bool:
     return importlib.util.find_spec(PACKAGE) is not None
 
 
-def is_other(embedder: Embedder | None, text: str) -> bool:
-    """Whether a query is in another language than English, for which an embedder has a second model."""
-    return isinstance(embedder, TwoModels) and embedder.is_other(text)
-
-
 def mixed(
     embedder: Embedder, prose: np.ndarray, title: np.ndarray, title_weight: float
 ) -> np.ndarray:

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from vault_index import state
-from vault_index.embed import languages, minilm
+from vault_index.embed import minilm
+from vault_index.embed.languages import TwoModels
 from vault_index.hotpath import chatter
 from vault_index.retrieval import above, query, unindexed
 from vault_index.retrieval.hit import LESSONS, ContextBlock, Query, below
@@ -85,7 +86,7 @@ def in_force(vault: Vault, text: str = "", *, text_only: bool = False) -> Floors
     wanted = vault.config.floor
     if wanted is not None:
         return Floors(wanted, wanted)
-    if languages.is_other(vault.embedder, text):
+    if isinstance(vault.embedder, TwoModels) and vault.embedder.is_other(text):
         return OTHER_LANGUAGES
     found = of_embedder(vault)
     if found is None:
