@@ -117,13 +117,25 @@ def _categories(proposal: ProbableCategories) -> str:
 MAX_ITEMS = 200  # items of a long table, on a terminal
 
 
+class Format(options.Choice):
+    """An import format: their readers load where a format is named, or this help is shown."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        from vault_index.edit import formats
+
+        return formats.FORMATS
+
+    @choices.setter
+    def choices(self, _none: tuple[str, ...]) -> None: ...
+
+
 @options.command("import", "lessons import CLAUDE.md --write")
 @click.argument("sources", metavar="FILE|DIR|-...", nargs=-1, required=True)
-@options.choice(
-    "--as format",
-    "markdown jsonl bullets cursor course obsidian okf",
-    "The format; without: guessed.",
-)
+@click.option("--as", "format", type=Format(), help="The format; without: guessed.")
 @options.category("For lessons that name none; without: inbox.")
 @options.flag("--update", "Write what was corrected over committed files.")
 @options.write()
