@@ -11,7 +11,6 @@ import pytest
 from tests.support.conversations import FOLDER, SESSION, Talk
 from vault_index.journal import capture, observe
 from vault_index.journal.record import CONCEPTS, FIELDS, OBSERVATION, PROMPT, SUMMARY, TYPES, Record
-from vault_index.transcripts import reading
 
 EXPLANATION = (
     "The cart is empty because the cookie of the session expires when the page is closed. "
@@ -21,7 +20,7 @@ EXPLANATION = (
 
 def records(talk: Talk, tmp_path: Path, kind: str = OBSERVATION) -> list[Record]:
     file = talk.write(tmp_path / f"{SESSION}.jsonl")
-    read = capture.read(file, reading.CLAUDE)
+    read = capture.read(file, "claude")
     session = replace(read.session, short=SESSION[:8])
     made = [each for each in observe.seen(session, read.moments).records if each.kind == kind]
     for record in made:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.support.conversations import FOLDER, SESSION, Talk
 from vault_index.journal import capture, observe
 from vault_index.journal.record import OBSERVATION, PROMPT, SUMMARY, Record, Session
-from vault_index.transcripts import events, moments, reading
+from vault_index.transcripts import events, moments
 from vault_index.transcripts.moments import Moment
 
 
 def read(file: Path, before: Kept | None = None) -> Kept:
     """Return a session as the journal has it after a read that goes on from an earlier one."""
-    now = capture.read(file, reading.CLAUDE, before.session if before else None)
+    now = capture.read(file, "claude", before.session if before else None)
     there = [each for each in (before.moments if before else ()) if each.place < now.begin]
     state = json.loads(json.dumps(now.session.read.state))  # as it comes back from the database
     kept = replace(now.session, short=SESSION[:8], read=replace(now.session.read, state=state))

@@ -21,7 +21,6 @@ from vault_index.hotpath import spool
 from vault_index.journal import backlog, capture
 from vault_index.journal.journal import Journal
 from vault_index.learn import at_end, runs
-from vault_index.transcripts import reading
 from vault_index.vault import Vault
 
 AUTO = "[learn]\nauto = true\n"
@@ -51,7 +50,7 @@ class Learner:
 def ended(talk: Conversation) -> Journal:
     """Return the journal, which a session is in, and in which its end is noted."""
     journal = Journal(load())
-    capture.capture(journal, talk.file, reading.CLAUDE, force=True)
+    capture.capture(journal, talk.file, "claude", force=True)
     journal.folder.mkdir(exist_ok=True, parents=True)
     spool.note(str(journal.folder), str(talk.file), spool.ENDED)
     return journal

@@ -83,6 +83,11 @@ class Agent:
     server_file: str = ""  # with its MCP servers, in a project and in the user's home
     server_key: str = ""  # that they are below
 
+    # the journal, which knows only agents with a reader
+    reader: str = ""  # `module:class` of what reads a transcript
+    sessions: str = ""  # the folder of transcripts in the user's home
+    transcript: str = ""  # a regular expression for their paths in it
+
     @property
     def arguments(self) -> str:
         """Return the arguments of our command in the agent's settings."""
@@ -147,6 +152,10 @@ class ClaudeCode(Agent):
     permissions = ("Bash(lessons show:*)", "Bash(lessons search:*)", "Bash(lessons propose:*)")
     command_file = "commands/lessons/NAME.md"
     typed = "$ARGUMENTS"
+    reader = "transcripts.claude_code:ClaudeReader"
+    sessions = ".claude/projects"
+    # in the folder of its project, and its subagents' in a folder of the session
+    transcript = r"[^/.][^/]*/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl"
     arguments = ""
 
     def memory(self, settings: str) -> str:
@@ -186,6 +195,9 @@ class Codex(Agent):
     typed = "(what I typed beside the name of this skill)"
     server_file = ".codex/config.toml"
     server_key = "mcp_servers"
+    reader = "transcripts.codex:CodexReader"
+    sessions = ".codex/sessions"
+    transcript = r"(?:.*/)?rollout-[^/]+\.jsonl"  # by year, month and day
 
     def ended(self, event: dict[str, object]) -> tuple[object, object]:
         """Return the output and the status, which Codex wrote down before it runs the hook."""
@@ -395,6 +407,14 @@ AGENTS: tuple[Agent, ...] = (
     OpenCode(),
     AnyAgent(),
 )
+
+
+def load(place: str) -> Any:
+    """Return the class `module:class` of this package, which an agent names."""
+    from importlib import import_module
+
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"vault_index.{module}"), name)
 
 
 def translated() -> list[Agent]:

@@ -20,6 +20,7 @@ from vault_index import git
 from vault_index.check.redact import redact
 from vault_index.errors import LessonError, VaultError
 from vault_index.files import read_if_any
+from vault_index.hotpath.agents import CLAUDE_CODE
 from vault_index.learn import gate, gather
 from vault_index.learn.material import MEMORY, LearnedLesson, Material
 from vault_index.lesson.file import LessonFile
@@ -61,7 +62,7 @@ def _places(vault: Vault, folder: Path) -> list[Path]:
     """Return the folders of Claude Code's notes on a folder, the repository around it and the vault."""
     tops = [folder, git.top_of(folder) or folder, vault.root]
     names = dict.fromkeys(re.sub(r"[^A-Za-z0-9]", "-", str(top.resolve())) for top in tops)
-    return [reading.claude_folder() / "projects" / name / "memory" for name in names]
+    return [reading.sessions_of(CLAUDE_CODE) / name / "memory" for name in names]
 
 
 def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:

@@ -8,7 +8,7 @@ bytes hold no event; where a line begins with its type, it is not parsed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,10 +46,10 @@ _EXITED = re.compile(r"Exit code (\d{1,9})\b")
 
 
 class ClaudeReader(events.TranscriptReader):
-    """Reads a transcript line by line. `of_subagent`: a subagent's, which is a separate file."""
+    """Reads a transcript line by line."""
 
-    def __init__(self, *, of_subagent: bool = False) -> None:
-        self._of_subagent = of_subagent
+    def begin(self, state: Mapping[str, Any]) -> None:
+        del state  # it is quiet only where it has none
         self._queue = _Queue()
         self._calls: set[str] = set()  # since the last prompt: a message is written as it grows
 
@@ -62,7 +62,7 @@ class ClaudeReader(events.TranscriptReader):
             kind = str(record.get("type"))
             if kind in SILENT:
                 continue
-            if self._of_subagent:  # as if it were of a session
+            if self.of_subagent:  # as if it were of a session
                 record |= {"isSidechain": False, "entrypoint": "sdk"}
             yield from self._queue.untraced()
             if kind in ("user", "attachment"):

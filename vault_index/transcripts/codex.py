@@ -33,8 +33,7 @@ _HEADER = re.compile(
 class CodexReader(events.TranscriptReader):
     """Reads a rollout line by line. A record has no id of its own: it is `<session>:<number>`."""
 
-    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
-        state = state or {}
+    def begin(self, state: Mapping[str, Any]) -> None:
         self._number = int(state.get("number", 0))
         self._is_of_program = bool(state.get("of_program"))
         session: dict[str, Any] = {name: str(state.get(name, "")) for name in _OF_SESSION}
@@ -58,7 +57,7 @@ class CodexReader(events.TranscriptReader):
                 self.unread += 1
                 continue
             if kind == "session_meta" and not self._base.session:
-                self._begin(payload)
+                self._begin_session(payload)
             base = replace(
                 self._base,
                 uuid=f"{self._base.session}:{self._number}",
@@ -71,7 +70,7 @@ class CodexReader(events.TranscriptReader):
             elif kind not in _SILENT_TYPES:
                 self.unread += 1
 
-    def _begin(self, meta: dict[str, Any]) -> None:
+    def _begin_session(self, meta: dict[str, Any]) -> None:
         git = meta.get("git")
         self._base = replace(
             self._base,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,9 +100,20 @@ _BEGIN = re.compile(r"\S")
 
 
 class TranscriptReader:
-    """Turns lines of a transcript into events: a reader of each agent's."""
+    """Turns lines of a transcript into events: a reader of each agent's.
 
-    unread = 0  # lines that are not JSON, and records of types that nobody described yet
+    It goes on with the `state` of another one. `of_subagent`: the file is a subagent's own.
+    """
+
+    def __init__(
+        self, state: Mapping[str, Any] | None = None, *, of_subagent: bool = False
+    ) -> None:
+        self.of_subagent = of_subagent
+        self.unread = 0  # lines that are not JSON, and records of types that nobody described yet
+        self.begin(state or {})
+
+    def begin(self, state: Mapping[str, Any]) -> None:
+        """Take up the state of another reader, empty for the beginning of a transcript."""
 
     @property
     def is_quiet(self) -> bool:

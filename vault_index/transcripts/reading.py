@@ -17,14 +17,12 @@ from typing import Any, BinaryIO
 
 from vault_index import files
 from vault_index.hotpath import index_files
-from vault_index.transcripts import claude_code, codex, events
+from vault_index.hotpath.agents import AGENTS, CLAUDE_CODE, Agent, load
+from vault_index.transcripts import events
 from vault_index.transcripts.events import TranscriptEvent, TranscriptReader
 
-CLAUDE, CODEX = "claude", "codex"
+_RECORDED = {agent.name: agent for agent in AGENTS if agent.reader}
 _PEEK = 256 * 1024  # bytes of a transcript in which its folder is looked for
-# a session's file in the folder of its project, and its subagents' files; by year, month and day
-_OF_CLAUDE = re.compile(r"[^/.][^/]*/(?:[^/]+|[^/]+/subagents/agent-[^/]+)\.jsonl", re.DOTALL)
-_OF_CODEX = re.compile(r"(?:.*/)?rollout-[^/]+\.jsonl", re.DOTALL)
 _CWD = re.compile(rb'"cwd":\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -43,23 +41,20 @@ def transcripts() -> list[Transcript]:
 
     A folder that cannot be read has none.
     """
-    claude = claude_folder() / "projects"
-    codex = _folder("CODEX_HOME", ".codex") / "sessions"
-    files = [
-        *_transcripts_in(claude, CLAUDE, _OF_CLAUDE),
-        *_transcripts_in(codex, CODEX, _OF_CODEX),
-    ]
+    files = [file for agent in _RECORDED.values() for file in _transcripts_of(agent)]
     return sorted(files, key=lambda file: (file.mtime, str(file.path)))
 
 
-def claude_folder() -> Path:
-    """Return the folder of Claude Code's data."""
-    return _folder("CLAUDE_CONFIG_DIR", ".claude")
+def sessions_of(agent: Agent) -> Path:
+    """Return the folder of an agent's transcripts."""
+    return files.expanded(agent.of_user(agent.sessions))
 
 
 def agent_of(file: Path) -> str:
-    """Return the agent that writes files of such a name."""
-    return CODEX if file.name.startswith("rollout-") else CLAUDE
+    """Return the agent that writes files of such a name; Claude Code's may have any."""
+    others = (agent for agent in _RECORDED.values() if agent is not CLAUDE_CODE)
+    named = (each.name for each in others if re.fullmatch(each.transcript, file.name))
+    return next(named, CLAUDE_CODE.name)
 
 
 def folder_of(file: Path) -> str:
@@ -71,18 +66,14 @@ def folder_of(file: Path) -> str:
         return ""
 
 
-def _folder(variable: str, default: str) -> Path:
-    home = os.environ.get("HOME") or "~"
-    return files.expanded(os.environ.get(variable) or f"{home}/{default}")
-
-
-def _transcripts_in(top: Path, agent: str, form: re.Pattern[str]) -> Iterator[Transcript]:
+def _transcripts_of(agent: Agent) -> Iterator[Transcript]:
+    top, form = sessions_of(agent), re.compile(agent.transcript, re.DOTALL)
     for folder, _, names in os.walk(top):
         for path in (Path(folder, name) for name in names if name.endswith(".jsonl")):
             with contextlib.suppress(OSError):  # removed meanwhile
                 now = path.lstat()
                 if stat.S_ISREG(now.st_mode) and form.fullmatch(str(path.relative_to(top))):
-                    yield Transcript(path, agent, now.st_size, now.st_mtime_ns)
+                    yield Transcript(path, agent.name, now.st_size, now.st_mtime_ns)
 
 
 class Reading:
@@ -100,11 +91,8 @@ class Reading:
         unread: int = 0,
         digest: Any = None,
     ) -> None:
-        self.reader: TranscriptReader = (
-            codex.CodexReader(state or {})
-            if agent == CODEX
-            else claude_code.ClaudeReader(of_subagent=file.name.startswith("agent-"))
-        )
+        kind: type[TranscriptReader] = load(_RECORDED[agent].reader)
+        self.reader = kind(state, of_subagent=file.name.startswith("agent-"))
         self._digest = digest  # takes in each line when it was read
         self.reader.unread = unread
         self.bytes = 0  # of the lines that were read

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Collection
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
 from vault_index import features, git
@@ -15,15 +14,13 @@ from vault_index.entrypoints.agents import hook_settings
 from vault_index.entrypoints.agents.hook_settings import HookSettings
 from vault_index.entrypoints.agents.section import MarkedSection
 from vault_index.errors import SettingsError
-from vault_index.hotpath.agents import CLAUDE_CODE, FILES, JOURNAL, Agent
+from vault_index.hotpath.agents import CLAUDE_CODE, FILES, JOURNAL, Agent, load
 
 
 def _settings_of(agent: Agent) -> HookSettings:
     """Return what writes an agent's hooks: JSON, unless the agent names another class."""
-    module, _, name = agent.installer.partition(":")
-    kind = getattr(import_module(f"vault_index.{module}"), name) if name else HookSettings
-    settings: HookSettings = kind(agent)
-    return settings
+    kind: type[HookSettings] = load(agent.installer) if agent.installer else HookSettings
+    return kind(agent)
 
 
 CLAUDE = HookSettings(CLAUDE_CODE)
