@@ -13,7 +13,7 @@ from tests.support.given import near, note
 from tests.support.injected import HEAP, HOSTILE, a_team
 from tests.support.serving import Serving
 from tests.support.shown_vaults import ShownVault
-from vault_index.entrypoints import guard
+from vault_index.entrypoints import page_code
 from vault_index.hotpath import hook_event
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_a_telephone_shows_no_keys_and_the_search_has_the_focus(
 def test_the_key_comes_by_the_address_once_and_a_stale_one_is_forgotten(
     browser: Browser, team: Serving
 ) -> None:
-    code = guard.new_code(team.token, team.url)
+    code = page_code.new_code(team.token, team.url)
     key = "localStorage.getItem('lessons.key')"
     thief, user, later = (browser.new_context() for _ in range(3))
     try:

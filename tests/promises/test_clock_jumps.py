@@ -18,7 +18,7 @@ from tests.support.proposing import proposed
 from vault_index import files, state
 from vault_index.config import load
 from vault_index.embed import download
-from vault_index.entrypoints import doctor, guard
+from vault_index.entrypoints import doctor, page_code
 from vault_index.features import JournalTable
 from vault_index.hotpath import log, protocol, spool, start
 from vault_index.hotpath.hook_event import Event
@@ -196,10 +196,10 @@ def test_one_day_with_a_wrong_clock_lets_no_session_go(
 
 
 def test_a_code_for_the_page_is_good_for_two_minutes(ahead: float, set_clock: SetClock) -> None:
-    code = guard.new_code("token", "http://127.0.0.1:1")
-    assert guard.is_good_code(code, "token", "http://127.0.0.1:1")
+    code = page_code.new_code("token", "http://127.0.0.1:1")
+    assert page_code.is_good_code(code, "token", "http://127.0.0.1:1")
     set_clock(NOW)
-    assert not guard.is_good_code(code, "token", "http://127.0.0.1:1")
+    assert not page_code.is_good_code(code, "token", "http://127.0.0.1:1")
 
 
 def test_pauses_end(vault: Vault, own_world: Path, ahead: float, set_clock: SetClock) -> None:

@@ -21,7 +21,7 @@ from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text
 from tests.support.watchers import soon
 from vault_index.edit import init
-from vault_index.entrypoints import guard, serving
+from vault_index.entrypoints import at_login, guard, serving
 from vault_index.entrypoints.cli.servers import HTTP_PORT
 from vault_index.errors import VaultError
 from vault_index.vault import Vault
@@ -179,7 +179,7 @@ def test_at_login_shows_writes_and_removes_a_unit(
 def test_nothing_of_a_path_is_raw_in_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     root = Path('/tmp/a "b" $HOME ${X} %h \\x41 ü\udce9\u2028\nExecStart=/bin/evil\t')
     monkeypatch.setenv("OLLAMA_HOST", str(root))
-    text = serving.login_file(root, 7731).text
+    text = at_login.login_file(root, 7731).text
     lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     assert text.isascii()
     assert text.count("\nExecStart=") == 1

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.serving import Answering, serving
-from vault_index.entrypoints import guard
+from vault_index.entrypoints import page_code
 from vault_index.entrypoints.serving import stop
 
 FILES = {"devops/heap.md": lesson_text("Heap", "Raise the heap when the build runs out of memory.")}
@@ -40,7 +40,7 @@ def exchanged(server: Answering, code: str, key: str = "") -> Any:
 
 
 def code_of(server: Answering) -> str:
-    return guard.new_code(server.token, server.url)
+    return page_code.new_code(server.token, server.url)
 
 
 def status(server: Answering, key: str, method: str = "GET", path: str = PRIVATE) -> Any:
@@ -84,7 +84,7 @@ def test_nobody_else_gets_a_key(answers: Answering) -> None:
         (415, form),
         (403, {"json": {"code": "guess" * 8}}),
         (403, {"json": {"code": ""}}),
-        (403, {"json": {"code": guard.new_code(answers.token, "http://127.0.0.1:1")}}),
+        (403, {"json": {"code": page_code.new_code(answers.token, "http://127.0.0.1:1")}}),
         (422, {"json": {"code": "x" * 101}}),
         (422, {"json": {}}),
     ):
@@ -98,11 +98,11 @@ def test_nobody_else_gets_a_key(answers: Answering) -> None:
 
 def test_a_code_is_good_for_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     signed_for = ("a-token-of-these-tests", "http://127.0.0.1:7731")
-    code = guard.new_code(*signed_for)
-    assert guard.is_good_code(code, *signed_for)
+    code = page_code.new_code(*signed_for)
+    assert page_code.is_good_code(code, *signed_for)
     now = time.time()
     monkeypatch.setattr("time.time", lambda: now + 122)
-    assert not guard.is_good_code(code, *signed_for)
+    assert not page_code.is_good_code(code, *signed_for)
 
 
 @pytest.mark.slow

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import secrets
 import socket
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +21,6 @@ from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vault_index.errors import VaultError
-from vault_index.hotpath import clock
 from vault_index.model_http import is_this_machine
 
 MAX_BODY = 1024 * 1024  # bytes of a request
@@ -220,26 +217,3 @@ class TimedConnection(H11Protocol):
     def _hang_up(self) -> None:
         self._stop_waiting()
         self.transport.abort()
-
-
-# The code that the command line hands to its user's browser, in the address of a page. Everybody on the
-# machine can read in the list of processes what a browser is started with, so it is no key: a page
-# exchanges it, once, and at a server of ours alone, which has the token that signed it.
-CODE_SECONDS = 120.0  # from the command line to the page
-
-
-def new_code(token: str, address: str) -> str:
-    """Return a code for the pages of the server at an address."""
-    made = f"{int(time.time())}-{secrets.token_hex(8)}"
-    return f"{made}-{_signed(made, token, address)}"
-
-
-def is_good_code(code: str, token: str, address: str) -> bool:
-    """Whether a code is for the pages of a server, and new."""
-    made, _, signed = code.rpartition("-")
-    is_ours = hmac.compare_digest(signed.encode(), _signed(made, token, address).encode())
-    return is_ours and clock.is_near(int(made.partition("-")[0]), CODE_SECONDS)
-
-
-def _signed(made: str, token: str, address: str) -> str:
-    return hmac.new(token.encode(), f"page {address} {made}".encode(), "sha256").hexdigest()

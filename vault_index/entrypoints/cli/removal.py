@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vault_index import config, files, git
-from vault_index.entrypoints import agents, serving
+from vault_index.entrypoints import agents, at_login, serving
 from vault_index.entrypoints.cli import context, output
 from vault_index.errors import GitError, NoVaultError, VaultError
 from vault_index.share import git_hooks
@@ -64,7 +64,7 @@ def _agents() -> Iterator[Step]:
 
 
 def _machine() -> Iterator[Step]:
-    file = serving.login_file(Path.home(), 1)
+    file = at_login.login_file(Path.home(), 1)
     if file.path.is_file():
         yield Step(f"{file.path}: the page at each login", file.remove)
     if serving.is_running():

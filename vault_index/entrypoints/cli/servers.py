@@ -141,7 +141,7 @@ def _serve(
     background: bool,
     or_free: bool = False,
 ) -> None:
-    from vault_index.entrypoints import guard, serving
+    from vault_index.entrypoints import page_code, serving
     from vault_index.model_http import is_this_machine
 
     if opens and not is_this_machine(host):
@@ -159,7 +159,7 @@ def _serve(
         end = "until `lessons serve --stop`" if serving.is_running() else "at a terminal"
         output.say(f"{verb} {vault.root} on {address}, {end}")
         if opens:
-            _open(f"{address}/#once={guard.new_code(secret, address)}")
+            _open(f"{address}/#once={page_code.new_code(secret, address)}")
         return
     from vault_index.entrypoints.web import server
 
@@ -188,9 +188,9 @@ def open_command() -> None:
 
 def _at_login(vault: Vault, port: int, *, remove: bool, yes: bool) -> None:
     """Show the file that serves from the login on, write it, and put it in force where that works."""
-    from vault_index.entrypoints import serving
+    from vault_index.entrypoints import at_login
 
-    file = serving.login_file(vault.root, port)
+    file = at_login.login_file(vault.root, port)
     if remove:
         output.say(f"removed {file.path}" if file.remove() else f"there is no {file.path}")
         return

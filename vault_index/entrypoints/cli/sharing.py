@@ -318,10 +318,10 @@ def _ask_about_secrets(names: Sequence[str]) -> None:
 def merge_driver_command(ours: Path, theirs: Path, base: Path) -> None:
     """Put the merged lists of three versions of a lesson file into each of them."""
     from vault_index import files
-    from vault_index.lesson import edits
+    from vault_index.lesson import merge
 
     paths = ours, theirs, base
     before = [files.read_file(path) for path in paths]
     # in this order: a kill between two of them leaves git a conflict, and no loss
-    for path, old, new in zip(paths, before, edits.with_merged_lists(*before), strict=True):
+    for path, old, new in zip(paths, before, merge.with_merged_lists(*before), strict=True):
         files.change_file(path, new, expected=old, within=path.parent)

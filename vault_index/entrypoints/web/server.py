@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, cast
 import uvicorn
 
 from vault_index import api
-from vault_index.entrypoints import bug, guard
+from vault_index.entrypoints import bug, guard, page_code
 from vault_index.entrypoints.web import search, vault_client
-from vault_index.entrypoints.web.app import MAX_BODY, PageKeys, application, needs_token
+from vault_index.entrypoints.web.app import MAX_BODY, application, needs_token
+from vault_index.entrypoints.web.page_key import PageKeys
 from vault_index.entrypoints.web.refusal import NOTED, Refusal
 from vault_index.entrypoints.web.vault_client import VaultClient
 from vault_index.model_http import is_this_machine
@@ -48,7 +49,7 @@ def serve(
         port = ours.getsockname()[1]
         server = _server(vault, host, port, token, note)
         address = guard.address_of(host, port)
-        announce(address, guard.new_code(token, address) if is_this_machine(host) else "")
+        announce(address, page_code.new_code(token, address) if is_this_machine(host) else "")
         end.attach(server).run(sockets=[ours])
 
 
