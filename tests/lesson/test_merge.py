@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import run
 from tests.support.files import commit, write
-from vault_index.lesson import edits
+from vault_index.lesson import edits, merge
 from vault_index.share import git_hooks
 
 BASE = """\
@@ -34,7 +34,7 @@ Second.
 
 def sides(ours: str, theirs: str, base: str = BASE) -> list[str]:
     """Return the versions (ours, theirs, base) that git is given."""
-    made = edits.with_merged_lists(ours.encode(), theirs.encode(), base.encode())
+    made = merge.with_merged_lists(ours.encode(), theirs.encode(), base.encode())
     return [data.decode() for data in made]
 
 
@@ -102,7 +102,7 @@ def test_merged_lists_are_those_of_sets(
     base: list[str], ours: list[str], theirs: list[str]
 ) -> None:
     versions = [edits.set_keys(BASE.encode(), {"tags": tags}) for tags in (ours, theirs, base)]
-    made = edits.with_merged_lists(*versions)
+    made = merge.with_merged_lists(*versions)
     added = set(ours) - set(base) | set(theirs) - set(base)
     for data in made:
         found = edits.keys_of(data)["tags"]
