@@ -9,7 +9,7 @@ import pytest
 from tests.support.commands import run
 from tests.support.files import MakeVault, commit, lesson_text, write
 from vault_index import check
-from vault_index.edit import add, categories
+from vault_index.edit import add, categories, ingest
 from vault_index.errors import VaultError
 from vault_index.lesson import portable
 from vault_index.vault import Vault
@@ -81,12 +81,12 @@ def test_added_and_sent_lessons_get_names_that_any_disk_holds(make_vault: MakeVa
     vault = make_vault()
     added = add.write(vault, b"The aux cable of the pier is red.\n", title="aux")
     assert added.name == "aux-lesson.md"
-    id, sent, _ = add.ingest(vault, "# Cable\n\nIt is red.", id="ops/nul.txt")
+    id, sent, _ = ingest.ingest(vault, "# Cable\n\nIt is red.", id="ops/nul.txt")
     assert (id, sent.name) == ("ops/nul.txt", "nul-txt-lesson.md")
     with pytest.raises(VaultError, match="con is a device on Windows"):
         add.write(vault, b"Text.\n", title="Heap", categories=["con"])
     with pytest.raises(VaultError, match="prn is a device on Windows"):
-        add.ingest(vault, "# Heap\n\nText.", id="prn/heap")
+        ingest.ingest(vault, "# Heap\n\nText.", id="prn/heap")
 
 
 def test_a_lesson_is_added_to_the_folder_of_another_case(make_vault: MakeVault) -> None:

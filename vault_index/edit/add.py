@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 
 from vault_index import check, files
 from vault_index.check import harmless
-from vault_index.edit.formats.lesson_file import first_sentence, name_of
-from vault_index.errors import ChangedError, VaultError
+from vault_index.edit.formats.lesson_file import first_sentence
+from vault_index.errors import VaultError
 from vault_index.lesson import category, edits, parse
 from vault_index.vault import Vault
 
@@ -46,17 +45,17 @@ def write(
     if type and type not in parse.TYPES:
         raise VaultError(f"no type {type!r}", f"choose one of {', '.join(parse.TYPES)}")
     wanted["categories"] = filed if len(filed) > 1 else None
-    parsed = parse.parse_file(edits.set_keys(source, _given(wanted)), f"{_UNTITLED}.md")
+    parsed = parse.parse_file(edits.set_keys(source, without_empty(wanted)), f"{_UNTITLED}.md")
     if not parsed or not any(lesson.text for lesson in parsed):
         raise VaultError("a lesson needs some text", "pipe it in, or name a file that has some")
     if not title and parsed[0].title == _UNTITLED:
         title = wanted["title"] = first_sentence(parsed[0].text)
     if parsed[0].created is None:
         wanted["created"] = datetime.now(UTC).replace(microsecond=0)
-    data = edits.set_keys(source, _given(wanted))
+    data = edits.set_keys(source, without_empty(wanted))
     path = place_of(vault, data, title=title, categories=filed)
     data = data if data.endswith(b"\n") else data + b"\n"
-    if not _create(vault, path, data, first):
+    if not create(vault, path, data, first):
         raise _is_there(vault, path)
     return path
 
@@ -72,7 +71,8 @@ def _is_there(vault: Vault, path: Path) -> VaultError:
     return VaultError(f"{where} is there already", "edit it, or choose another --title")
 
 
-def _create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:
+def create(vault: Vault, path: Path, data: bytes, first: First | None = None) -> bool:
+    """Write the file of a new lesson; False if there is one. Raises VaultError, WriteError."""
     files.refuse_other_repository(path.parent, vault.lessons_dir)
     data = harmless.with_line(data, str(path.relative_to(vault.lessons_dir)))
     check.refuse_errors(str(path.relative_to(vault.lessons_dir)), data)
@@ -95,7 +95,8 @@ def place_of(
     return vault.place_for("".join(filed[:1]), name)
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
+def without_empty(values: dict[str, Any]) -> dict[str, Any]:
+    """Return keys of a frontmatter without those that have no value."""
     return {key: value for key, value in values.items() if value}
 
 
@@ -111,69 +112,10 @@ def from_json_lines(vault: Vault, lines: Sequence[tuple[int, dict[str, Any]]]) -
         keys = {"id": values["id"], "title": values.get("title") or name}
         keys["categories"] = [values["category"]] if values.get("category") else None
         keys |= {name: values.get(name) for name in ("prompts", "fires_on_error")}
-        data = edits.new_file(values["text"], _given(keys))
+        data = edits.new_file(values["text"], without_empty(keys))
         path = vault.lessons_dir / f"{name}.md"
         files.refuse_links(path.parent, vault.root)
         with files.writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.replace_file(path, data)
     return len(lines)
-
-
-# Put texts that a program sends into a vault: each becomes a lesson file, as a person would write it.
-#
-# A text is a text: what looks like frontmatter in it sets nothing. Where it came from is noted as
-# `source` and never read. The id that a program chooses is the lesson's; its file is in the folder of
-# the id, else in the folder of the first category.
-MAX_ID_CHARS = 200
-_PART = re.compile(r"\w[\w.+-]{0,80}")  # of an id: hidden files and `..` begin with a dot
-
-
-def ingest(
-    vault: Vault, text: str, *, id: str = "", categories: Sequence[str] = (), source: str = ""
-) -> tuple[parse.LessonId, Path, list[str]]:
-    """Write a text as a lesson file and wait for the disk; return its id, path and categories.
-
-    Without an id the title makes the file's name: a heading, else the first sentence. Raises
-    VaultError for a text or id that no lesson can have, ChangedError where there is a file already,
-    WriteError.
-    """
-    filed = list(dict.fromkeys(map(category.checked, categories)))
-    above, _, name = _stem(text, id, filed).rpartition("/")
-    path = vault.place_for(above, name)
-    below = path.relative_to(vault.lessons_dir).as_posix()
-    folder = category.from_folder(below) or ""
-    keys: dict[str, Any] = {"id": id if id and id != parse.id_of(below) else ""}
-    if not category.heading_of(text.strip().partition("\n")[0]):
-        keys["title"] = first_sentence(text) or id
-    keys["categories"] = filed if filed and filed != [folder] else None
-    keys["source"] = " ".join(source.split())
-    keys["created"] = datetime.now(UTC).replace(microsecond=0)
-    data = edits.new_file(text.strip(), _given(keys))
-    lessons = parse.parse_file(data, below)
-    if not any(lesson.text for lesson in lessons):
-        raise VaultError("a lesson needs some text", "write more than a heading")
-    if len(lessons) > 1 or "#" in lessons[0].id:
-        raise VaultError(
-            "a text with a line `## Lesson:` is several lessons", "split it, and add each by itself"
-        )
-    if not _create(vault, path, data):
-        where = path.relative_to(vault.root)
-        raise ChangedError(f"{where} is there already", "choose another id, or change that lesson")
-    files.make_durable(path, within=vault.root)
-    by_folder = [folder] if folder and category.is_category(folder) else []
-    return lessons[0].id, path, filed or by_folder
-
-
-def _stem(text: str, id: str, filed: Sequence[str]) -> str:
-    """Return the path of a new lesson's file without `.md`, from `lessons/`. Raises VaultError."""
-    if not id:
-        title = category.heading_of(text.strip().partition("\n")[0])
-        return "/".join([*filed[:1], name_of(title, first_sentence(text))])
-    parts = id.split("/")
-    if len(id) > MAX_ID_CHARS or id.endswith(".md") or not all(map(_PART.fullmatch, parts)):
-        raise VaultError(
-            f"not an id: {id!r:.80}",
-            "use letters, digits, `-`, `_` and `.`, and `/` between folders",
-        )
-    return id if len(parts) > 1 else "/".join([*filed[:1], id])

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 from vault_index import check, files
 from vault_index.check import harmless
-from vault_index.edit import add
+from vault_index.edit import ingest
 from vault_index.edit.add import First
 from vault_index.edit.formats.lesson_file import first_sentence
 from vault_index.errors import ChangedError, VaultError
@@ -146,7 +146,7 @@ def put_item(
     id, text, filed, source = item.id, item.text, item.categories, item.source
     try:
         if id not in categories:
-            new_id, _, filed = add.ingest(vault, text, id=id, categories=filed, source=source)
+            new_id, _, filed = ingest.ingest(vault, text, id=id, categories=filed, source=source)
             return Put(new_id, "ingested", filed)
         if only_new:
             hint = "choose another id, or change that lesson"
