@@ -40,6 +40,7 @@ from vault_index.features import LearnTable
 from vault_index.journal import capture
 from vault_index.learn import gate, grounding, stages, timeline
 from vault_index.learn.material import SESSION, LearnedLesson, Material
+from vault_index.learn.orders import without_orders
 from vault_index.learn.stages import Request
 from vault_index.lesson.passages import Parts
 from vault_index.transcripts import reading
@@ -101,7 +102,7 @@ def points_sent(folder: Path) -> Iterator[Row]:
     for name in points:
         file = next(file for stem, file in files.items() if stem.startswith(name))
         moments = timeline.of_session(capture.read(file, reading.agent_of(file)).moments)
-        seen, _ = timeline.without_orders(moments)
+        seen, _ = without_orders(moments)
         sessions[name] = Material(SESSION, name, moments=seen)
     yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"
     for tokens in BUDGETS:

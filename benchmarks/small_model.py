@@ -32,6 +32,7 @@ from vault_index.features import LearnTable
 from vault_index.journal import capture
 from vault_index.learn import grounding, run, stages, timeline
 from vault_index.learn.material import SESSION, Material
+from vault_index.learn.orders import without_orders
 from vault_index.llm.backend import ModelQuestion, Reply, Take
 from vault_index.retrieval import evaluate
 from vault_index.retrieval.evaluate import LabelledPrompt
@@ -104,7 +105,7 @@ def _materials(folder: Path) -> Iterator[Material]:
         agent = reading.agent_of(file) if file.parent.name != "subagents" else ""
         there = capture.read(file, agent).moments if agent == "claude" else ()
         if any(each.kind == FAILED for each in there):
-            seen, _ = timeline.without_orders(timeline.of_session(there))
+            seen, _ = without_orders(timeline.of_session(there))
             yield Material(SESSION, file.stem, moments=seen, session=file.stem)
 
 

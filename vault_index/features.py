@@ -240,8 +240,8 @@ class LearnFeature(FeatureWithStatus["LearnStatus"]):
     code = (
         "learn.agent_entries learn.at_end learn.by_agent learn.by_rule learn.cost learn.diff "
         "learn.grounding learn.gate learn.gather learn.material learn.refuted learn.runs learn.nudge "
-        "learn.run learn.significance learn.stages learn.tend learn.timeline proposals api.tending "
-        "entrypoints.cli.proposals entrypoints.wording.proposals"
+        "learn.orders learn.run learn.significance learn.stages learn.tend learn.timeline proposals "
+        "api.tending entrypoints.cli.proposals entrypoints.wording.proposals"
     )
     needs = "journal"
     table = "learn"

@@ -10,6 +10,7 @@ from tests.learn.materials import MOMENTS
 from tests.support.conversations import Conversation
 from vault_index.journal import capture
 from vault_index.learn import timeline
+from vault_index.learn.orders import without_orders
 from vault_index.learn.timeline import COMMIT
 from vault_index.transcripts import vocabulary
 from vault_index.transcripts.moments import AGENT, EDIT, FAILED, PERSON, RAN, REFUSED, Moment
@@ -130,7 +131,7 @@ def test_neither_fence_nor_label_can_come_from_within() -> None:
 )
 def test_an_order_to_what_learns_is_left_out(order: str) -> None:
     there = [Moment(EDIT, f"+{order}\n+limit = 4096", "x.py"), Moment(AGENT, f"I read:\n{order}")]
-    seen, orders = timeline.without_orders(there)
+    seen, orders = without_orders(there)
     assert set(orders) == {f"+{order}", order}
     text = timeline.fit(seen, 5_000)
     assert "evil-pkg-zz" not in text
@@ -151,6 +152,6 @@ def test_what_people_and_agents_ordinarily_say_stays() -> None:
                      "+# When learning rate decay is off, keep the last value.\n"
                      "+def create_rule(name: str) -> Rule:\n+    return lessons[0]", "x.py"),
     ]  # fmt: skip
-    seen, orders = timeline.without_orders(there)
+    seen, orders = without_orders(there)
     assert not orders
     assert seen == tuple(there)

@@ -40,6 +40,7 @@ from vault_index.learn import (
 )
 from vault_index.learn.agent_entries import UnknownField
 from vault_index.learn.material import COMMITS, FILES, MEMORY, SESSION, LearnedLesson, Material
+from vault_index.learn.orders import without_orders
 from vault_index.learn.runs import Run
 from vault_index.learn.significance import Significance
 from vault_index.learn.stages import CallPlan, Request
@@ -326,7 +327,7 @@ def prepare(
     config = vault.config
     name = "" if by else config[LearnTable].model
     worth = significance.score(material, config[LearnTable])
-    moments, orders = timeline.without_orders(material.moments)
+    moments, orders = without_orders(material.moments)
     seen = replace(material, moments=moments)
     model = llm.open_model(name, config) if name else None
     request = request_of(seen, caller) if model or dry_run else Request()
