@@ -14,12 +14,8 @@ from vault_index.text.failure import Failure
 
 def prompts() -> list[str]:
     """List the prompts, in English."""
-    return _lines("prompts.txt")
-
-
-def other_prompts() -> list[str]:
-    """List prompts in twelve other languages: every third of the English ones, translated."""
-    return _lines("other_prompts.txt")
+    lines = _read("prompts.txt").splitlines()
+    return [line for line in lines if line and not line.startswith("# ")]
 
 
 @lru_cache(maxsize=1)
@@ -28,10 +24,6 @@ def failures() -> tuple[Failure, ...]:
     blocks = _read("failures.txt").split("\n\n")
     parts = (block[2:].partition("\n") for block in blocks if block.startswith("$ "))
     return tuple(failure.read(command, output) for command, _, output in parts)
-
-
-def _lines(file: str) -> list[str]:
-    return [line for line in _read(file).splitlines() if line and not line.startswith("# ")]
 
 
 def _read(file: str) -> str:
