@@ -105,7 +105,7 @@ def test_both_match_the_same_words(filled: Path, text: str) -> None:
 
     one, other = both(filled)
     for limit in (3, 1000):
-        mine = one.bm25(text, FULL_TEXT, limit)
+        mine = one.begin_bm25(text, FULL_TEXT, limit)()
         asked = other.search(MatchQuery(text, FULL_TEXT), query_type="fts").limit(limit)
         theirs = asked.with_row_id(True).select(["_score"]).to_arrow()
         if limit == 3:  # equal scores: any of them may be left out
@@ -169,7 +169,9 @@ def test_both_make_the_same_table(tmp_path: Path) -> None:
     assert in_order(one.scan(None)) == in_order(other.to_arrow())
     theirs = ours(tmp_path / "theirs")
     for word in WORDS:
-        scores = [door.bm25(word, FULL_TEXT, 100)["_score"].to_pylist() for door in (one, theirs)]
+        scores = [
+            door.begin_bm25(word, FULL_TEXT, 100)()["_score"].to_pylist() for door in (one, theirs)
+        ]
         assert sorted(scores[0]) == sorted(scores[1])
 
 

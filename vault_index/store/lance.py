@@ -289,10 +289,6 @@ class LanceTable:
         query = _chosen(self._table.query(), columns, where, ids=ids)
         return self._begin(query, max_batch_length=None, timeout=None).result()
 
-    def bm25(self, text: str, column: str, limit: int) -> pa.Table:
-        """Return `_score` (BM25) and `_rowid` of the rows that match any word of a text."""
-        return self.begin_bm25(text, column, limit)()
-
     @_with_our_errors
     def begin_bm25(self, text: str, column: str, limit: int) -> Callable[[], pa.Table]:
         """Have LanceDB look for a text beside other work; return what waits for its answer."""
