@@ -2,6 +2,7 @@
 
 python -m benchmarks.large vaults              # a warm prompt with one vault and with five
 python -m benchmarks.large ray                 # publishing by this process, and by two workers of Ray
+python -m benchmarks.large watched             # 200 vaults, one watcher
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import statistics
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks import instruments
 from benchmarks.instruments import HOOK, LESSONS, Row
@@ -22,22 +26,24 @@ from vault_index.client import local
 from vault_index.edit import add, init
 from vault_index.hotpath import protocol
 from vault_index.retrieval import evaluate
+from vault_index.retrieval.measuring import quantile
 from vault_index.text.words import count
 from vault_index.vault import Vault, open_vault
 
 PROMPTS = 120
 ABOVE = 4
+WATCHED, SMALL = 200, 10  # vaults, and lessons in each
 
 
 def main() -> None:
     """Run a measurement and print it."""
     parser = argparse.ArgumentParser(description="Measure what grows with an organisation.")
-    parser.add_argument("what", choices=["vaults", "ray"])
+    parser.add_argument("what", choices=["vaults", "ray", "watched"])
     parser.add_argument(
         "--kept", type=Path, help="a folder that keeps the vaults for the next time"
     )
     options = parser.parse_args()
-    measure = {"vaults": several_vaults, "ray": on_ray}[options.what]
+    measure = {"vaults": several_vaults, "ray": on_ray, "watched": many_watched}[options.what]
     with tempfile.TemporaryDirectory(prefix="lessons-large-") as name:
         list(instruments.shown(measure(options.kept or Path(name))))
 
@@ -90,6 +96,50 @@ def a_home(folder: Path) -> Path:
     folder.mkdir()
     (folder / "models").symlink_to(models.resolve())
     return folder
+
+
+def many_watched(scratch: Path) -> Iterator[Row]:
+    """Ask one watcher about each of many small vaults, then about any of them, and look at its size.
+
+    A vault that nobody asked of for an hour is closed: all of these are open.
+    """
+    os.environ["LESSONS_HOME"] = str(a_home(scratch / "home"))
+    lines = evaluate.read_lines(instruments.EVAL / "lessons.jsonl")
+    prompts = [each["query"] for _, each in evaluate.read_lines(instruments.EVAL / "queries.jsonl")]
+    vaults = [
+        _small(scratch / f"small-{at}", lines[SMALL * at % 1800 :][:SMALL]) for at in range(WATCHED)
+    ]
+    with instruments.watched(vaults[0]):
+        first = [_hook(vault, prompts, at) for at, vault in enumerate(vaults)]
+        chance = random.Random(7)
+        bare, hooks = [], []
+        for number in range(WATCHED):
+            bare.append(instruments.process([sys.executable, "-c", "pass"], b"")[0])
+            hooks.append(_hook(chance.choice(vaults), prompts, number))
+        files, memory, _ = instruments.usage(vaults[0])
+        threads = len(list(Path(f"/proc/{instruments.pid()}/task").iterdir()))
+    base = statistics.median(bare)
+    yield "load of the machine at the end", os.getloadavg()[0], ""
+    yield "python -c pass, p50", base, "ms"
+    yield f"the first prompt in each of {WATCHED} vaults: p50", statistics.median(first), "ms"
+    yield "a prompt in any of them: p50", statistics.median(hooks), "ms"
+    yield "a prompt in any of them: p50, of python -c pass", statistics.median(hooks) / base, "x"
+    yield "a prompt in any of them: p95, of python -c pass", quantile(hooks, 0.95) / base, "x"
+    yield "memory of the watcher", memory, "MB"
+    yield "its threads", threads, ""
+    yield "its open files", files, ""
+
+
+def _small(root: Path, lines: Sequence[tuple[int, dict[str, Any]]]) -> Vault:
+    init(root)
+    vault = open_vault(root)
+    add.from_json_lines(vault, lines)
+    local.bring_up_to_date(vault, silent, silent)
+    return vault
+
+
+def _hook(vault: Vault, prompts: list[str], number: int) -> float:
+    return instruments.process([HOOK], instruments.event(vault, prompts, number))[0]
 
 
 def on_ray(scratch: Path) -> Iterator[Row]:
