@@ -281,6 +281,19 @@ def test_a_prompt_of_a_proposal_is_struck_on_the_page(
 
 
 @pytest.mark.browser
+def test_the_row_that_a_link_names_has_the_focus_although_the_page_loads_on(
+    browser: Browser, served: Serving, shown: ShownVault
+) -> None:
+    """A browser goes to the element with the id of a fragment, and takes the focus from what is in it."""
+    id = shown.propose("Rotate it", KEY)
+    with visiting(browser, served) as visit:
+        with visit.early(f"/#{id}", "palette.js") as page:
+            page.locator("html[data-ready]").wait_for(state="attached")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.activeElement.textContent") == "Rotate it"
+
+
+@pytest.mark.browser
 def test_a_proposal_is_edited_and_one_that_was_decided_elsewhere_stays_with_a_word(
     browser: Browser, served: Serving, shown: ShownVault
 ) -> None:

@@ -158,10 +158,16 @@ function done(row) {
   document.dispatchEvent(new CustomEvent("done"));
 }
 
+// Give the focus to the row of a name. Its id is not that name: the browser itself would go to the element
+// whose id a link's fragment names, once the page has loaded, and take the focus from what is in it.
+function focusRow(name) {
+  document.getElementById(`row-${name}`)?.querySelector(".title")?.focus();
+}
+
 // Load the lists again, in which a row is that had gone; it gets the focus.
-async function again(id) {
+async function again(name) {
   await refresh();
-  document.getElementById(id)?.querySelector(".title").focus();
+  focusRow(name);
 }
 
 // Open or close the details of a row, one at a time; they are loaded when they are first opened.
@@ -303,8 +309,7 @@ addEventListener("hashchange", async () => {
 });
 async function begin() {
   await loadAll();
-  const named = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (named) named.querySelector(".title")?.focus(); // the row that a link names
+  if (location.hash) focusRow(location.hash.slice(1)); // that a link names
   document.documentElement.dataset.ready = "";
   listen();
 }
