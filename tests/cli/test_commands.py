@@ -15,7 +15,7 @@ from vault_index.entrypoints.cli import context, main, refuse_stranger
 from vault_index.errors import VaultError
 from vault_index.vault import Vault
 
-NO_MODEL = "note: no embedding model here, so full text only; get it with `lessons model fetch`\n"
+NO_MODEL = "note: full text only: no embedding model here; get it with `lessons model fetch`\n"
 
 
 def lessons(vault: Vault, *words: str | Path, check: bool = True, **options: Any) -> Ran:

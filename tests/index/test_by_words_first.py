@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,10 @@ from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import assert_same_as_a_rebuild, with_words
+from tests.support.serving import answering
 from tests.support.watchers import soon, watched
 from vault_index import embed, files, publish
+from vault_index.api import search
 from vault_index.entrypoints.hook import fallback
 from vault_index.errors import EmbedderError
 from vault_index.features import IndexTable
@@ -242,6 +245,43 @@ def test_status_says_that_vectors_are_still_to_be_made(vault: Vault) -> None:
     reconcile.sync(vault, completes=False)
     lines = run("lessons", "status", cwd=vault.root).out
     assert f"vectors    still to be made for {LESSONS} of {LESSONS} files" in lines
+
+
+def test_a_vault_that_is_being_completed_is_not_called_degraded(vault: Vault) -> None:
+    """Issue 56: `health` did, though nothing was wrong."""
+    reconcile.sync(vault, completes=False)
+    health = search.health().answer(vault)
+    assert (health.lacking, health.degraded_since) == (LESSONS, "")
+    with_words(vault, AwayEmbedder())
+    away = search.health().answer(vault)
+    assert away.degraded_since
+    assert away.searched.text_only == "the server went away"
+
+
+class AwayEmbedder(WordEmbedder):
+    def embed_queries(self, _texts: Sequence[str]) -> np.ndarray:
+        raise EmbedderError("the server went away", "start it again")
+
+
+def test_the_routes_and_the_page_say_how_many_files_lack_vectors(
+    make_vault: MakeVault, own_world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_index, "start_index", lambda _vault: None)
+    root = make_vault(some_lessons()).root
+    with contextlib.ExitStack() as stack:
+        ollama = stack.enter_context(OllamaServer())
+        write(own_world / "config.toml", f'ollama_host = "{ollama.url}"\n')
+        served = stack.enter_context(answering(root, own_world, LESSONS_EMBEDDER="ollama"))
+        health = served.ask("GET", "/api/health").json()
+        assert (health["status"], health["lacking"]) == ("completing", LESSONS)
+        assert health["reason"].startswith(f"the vectors of {LESSONS} of {LESSONS} files")
+        assert "Being completed: " in served.ask("GET", "/page/vault/overview", token=False).text
+        status = run("lessons", "status", cwd=root, env={"LESSONS_EMBEDDER": "ollama"})
+        assert "degraded" not in status.out + status.err
+        found = run(
+            "lessons", "search", "--json", "kettle", cwd=root, env={"LESSONS_EMBEDDER": "ollama"}
+        )
+        assert found.json["text_only"] == health["reason"]
 
 
 def test_a_watcher_answers_by_words_and_completes(make_vault: MakeVault, with_model: Path) -> None:

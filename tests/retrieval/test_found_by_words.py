@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import run
-from tests.support.files import MakeVault, lesson_text
+from tests.support.files import MakeVault, lesson_text, write
 from tests.support.given import records
 from tests.support.hits import LESSON
 from tests.support.serving import Answering, answering
@@ -137,3 +137,14 @@ def test_a_session_of_the_journal_and_a_draft_say_it() -> None:
     assert journal.percent(replace(found, score=0.52, cosine=0.5)) == " (52%)"
     best = BestLesson("heap", "Heap", 0.02, is_above=True, by_words=True)
     assert proposals._score(best) == f"{BY_WORDS}, above the floor"
+
+
+def test_a_search_in_an_empty_vault_says_how_to_begin(
+    make_vault: MakeVault, text_only: None
+) -> None:
+    root = make_vault({}, indexed=True).root
+    assert (
+        "no lesson yet; write the first: lessons add" in run("lessons", "search", "x", cwd=root).err
+    )
+    write(root / "lessons/heap.md", FILES["ci/heap.md"])
+    assert run("lessons", "search", "xylophone", cwd=root).err == "no lesson matches\n"

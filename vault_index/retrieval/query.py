@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vault_index.embed import download
 from vault_index.errors import EmbedderError, VaultError
 from vault_index.index import words
 from vault_index.index.skills import NOT_FOR, visible
@@ -105,8 +106,8 @@ def _ranks(values: Sequence[float]) -> list[int]:
 
 
 CHECKED_FOR_PEOPLE = 16  # hits: a tenth of a second
+_NO_VECTORS = "the index has no vectors yet; `lessons index` makes them"
 EXPLAINED = 64  # when it is to be told what was left out
-_NO_VECTORS = "the index has no vectors"
 MAX_QUERY_VECTORS = 64  # a prompt and its ends, what a session begins with, what failed
 # How much the cosine of a query counts in a language that the model does not know. On headings of 83
 # rules in eight such languages as many are right among the first three as with all of it, or more, and
@@ -398,18 +399,37 @@ def embedder_for(
     vault: Vault | Journal, opened: OpenIndex | OpenJournal
 ) -> tuple[Embedder | None, str]:
     """Return the embedder that an index was built with; None, with the reason, where it is not here."""
-    if opened.embedder == NO_EMBEDDER:
-        return None, _NO_VECTORS
-    if opened.unmade:
-        return None, opened.unmade
+    if opened.embedder == NO_EMBEDDER or opened.unmade:
+        return None, _why_missing(vault) or opened.unmade or _NO_VECTORS
     try:
         embedder = vault.embedder
     except EmbedderError as error:
         return None, error.message
-    if embedder is None or embedder.name != opened.embedder:
-        now = embedder.name if embedder else "none"
-        return None, f"the index was built with {opened.embedder}, the embedder is {now}"
+    if embedder is None:
+        return None, download.why_missing(vault.config)
+    if embedder.name != opened.embedder:
+        return None, f"the index was built with {opened.embedder}, the embedder is {embedder.name}"
     return embedder, ""
+
+
+def _why_missing(vault: Vault | Journal) -> str:
+    """Return why there is no embedder here; "" where there is one, or a server that may answer."""
+    try:
+        return "" if vault.embedder is not None else download.why_missing(vault.config)
+    except EmbedderError as error:
+        return error.message
+
+
+def why_away(vault: Vault) -> str:
+    """Return why no vector can be made now; "" where the embedder answers."""
+    try:
+        embedder = vault.embedder
+        if embedder is None:
+            return download.why_missing(vault.config)
+        embedder.embed_queries(["is anybody there"])
+    except EmbedderError as error:
+        return error.message
+    return ""
 
 
 def is_understood(vault: Vault, text: str) -> bool:

@@ -33,6 +33,12 @@ def note(message: str) -> None:
     output.say(message, err=True)
 
 
+def note_once(message: str) -> None:
+    """Print it unless the command has printed the same while it worked."""
+    if message not in Console.noted:
+        note(message)
+
+
 def note_nothing(message: str) -> None:
     """Note that nothing is kept, and why it may seem so: the database cannot be opened, or is new."""
     from vault_index import config, state
@@ -67,16 +73,15 @@ class Console(contextlib.ExitStack):
 
     _label = ""
     _bar: Any = None
-    warned: ClassVar[set[str]] = set()  # of this command, which may ask several questions
+    noted: ClassVar[set[str]] = set()  # of this command, which may ask several questions
 
     def note(self, message: str) -> None:
-        """Print a note, a warning once; a bar ends before it."""
-        if message in self.warned:
+        """Print a note once; a bar ends before it."""
+        if message in self.noted:
             return
-        if message.startswith("warning: "):
-            self.warned.add(message)
-            if _was_said_today(message):
-                return
+        self.noted.add(message)
+        if message.startswith("warning: ") and _was_said_today(message):
+            return
         self._end_bar()
         note(message)
 

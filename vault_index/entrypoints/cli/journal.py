@@ -107,7 +107,7 @@ def search_command(
     hits = [hit.as_json(explain=explain) for hit in answer.hits]
     yield {"hits": hits, "older": answer.older, "text_only": answer.text_only}
     if answer.text_only and answer.embedder != "none":
-        context.note(f"note: full text only: {answer.text_only}")
+        context.note_once(f"note: full text only: {answer.text_only}")
     print_hits(answer)
     for hit in answer.hits if explain else ():
         terms = f"cosine {parts_of(hit.cosine)} + full text {parts_of(hit.full_text)}"

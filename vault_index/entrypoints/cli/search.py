@@ -127,7 +127,7 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
     from vault_index.entrypoints.wording import for_agents, hits
 
     if answer.text_only and answer.embedder != "none":
-        context.note(f"note: full text only: {answer.text_only}")
+        context.note_once(f"note: full text only: {answer.text_only}")
     if answer.place:
         context.note(f"in {answer.place}")
     if answer.unquoted:
@@ -136,7 +136,7 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
         output.text(for_agents.found(answer, asked.text))
         return
     if not answer.hits:
-        context.note(f"no {' or '.join(kinds)[:-1] or 'lesson'} matches")
+        context.note(_nothing(kinds))
     width = output.screen_width()
     are_above = [hit.is_above(answer.floor) for hit in answer.hits if hit.kind == "lessons"]
     silent_from = hits.silent_from(are_above)
@@ -152,6 +152,14 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
             context.note(f"warning: {hit.path}: hooks leave it out: {hit.withheld}")
     if width and hits.is_out_of_order(answer.hits):
         output.row(output.styled(hits.OUT_OF_ORDER, dim=True))
+
+
+def _nothing(kinds: tuple[str, ...]) -> str:
+    """Return why nothing was found: nothing matches, or there is no lesson yet."""
+    is_local = not hasattr(context.place(), "uri")
+    if is_local and "skills" not in kinds and not any(context.vault().lessons_dir.rglob("*.md")):
+        return 'the vault has no lesson yet; write the first: lessons add "what you learned"'
+    return f"no {' or '.join(kinds)[:-1] or 'lesson'} matches"
 
 
 def _is_injected(hit: Hit, answer: HitList) -> bool:

@@ -374,9 +374,12 @@ def courses(client: Client) -> Courses:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether searching is possible, and for which `reason` it is not, or `since` when by words alone."""
+    """Whether searching is possible, and for which `reason` it is not, or `since` when by words alone.
 
-    status: Literal["ok", "degraded", "unavailable"]
+    It is completing while so many files are `lacking` their vectors that words alone are searched.
+    """
+
+    status: Literal["ok", "completing", "degraded", "unavailable"]
     embedder: str
     tables: Mapping[str, int]
     lesson_count: int
@@ -384,6 +387,7 @@ class Health:
     uptime: float
     reason: str = ""
     since: str = ""
+    lacking: int = 0
 
 
 @query_routes.get("/health", response_model=Health)
@@ -395,16 +399,18 @@ def health(client: Client) -> Health | JSONResponse:
     except Refusal as refusal:
         reason = "; ".join(filter(None, [refusal.error, refusal.hint]))
         return JSONResponse(asdict(Health("unavailable", "", {}, 0, "", uptime, reason)), 503)
-    since = answer.degraded_since
+    since, searched = answer.degraded_since, answer.searched
+    is_completing = bool(answer.lacking and searched.text_only and not since)
     return Health(
-        "degraded" if since else "ok",
+        "degraded" if since else "completing" if is_completing else "ok",
         answer.searched.embedder,
         answer.tables,
         answer.lessons,
         _model(answer.searched),
         uptime,
-        reason=client.shown_error(answer.searched.text_only) if since else "",
+        reason=client.shown_error(searched.text_only) if since or is_completing else "",
         since=since,
+        lacking=answer.lacking,
     )
 
 

@@ -35,7 +35,7 @@ def overview(client: Client) -> HTMLResponse:
     overview = client.ask(api.document.overview())
     health = client.ask(api.search.health())
     missing = client.shown_error(health.searched.text_only)
-    degraded = {"degraded": health.degraded_since, "missing": missing}
+    degraded = {"degraded": health.degraded_since, "missing": missing, "lacking": health.lacking}
     courses = client.ask(api.document.courses())
     return fragment("vault_overview.html", overview=overview, courses=courses, **degraded)
 
