@@ -48,7 +48,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
-    """A prompt, with what was said `before` and `after` it in the same conversation.
+    """A prompt, with the turns `before` and `after` it in the same conversation.
 
     `schema`, which is in the prompt already, is for servers that hold a model to one. Only a backend that
     `can_call_tools` gets `tools`. If `after` has calls and there are no tools, no more may be called.
@@ -77,7 +77,7 @@ class ModelQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's text, why it ended, and what it took; None where the server does not say."""
+    """A model's text, the reason for its end, and its usage; None where the server does not say."""
 
     text: str
     end: str = ENDED
@@ -142,13 +142,13 @@ def call_of(call_id: Any, name: Any, arguments: Any, number: int) -> ToolCall | 
     return ToolCall(call_id if has_id else f"call_{number}", name, wanted)
 
 
-def speaks_of_tools(said: object) -> bool:
+def speaks_of_tools(message: object) -> bool:
     """Whether a server that refused a question names its tools as the reason.
 
     No two servers say it alike. An error that names them for another reason comes again when the
     question is asked without them.
     """
-    return _TOOLS.search(str(said)) is not None
+    return _TOOLS.search(str(message)) is not None
 
 
 def json_object(data: Any) -> dict[str, Any] | None:
@@ -222,8 +222,8 @@ def parse_json(text: str, keys: Mapping[str, Mapping[str, Any]], name: str) -> d
     schema = {"type": "object", "properties": keys}
     fitting, problem = _fit(value, schema, "the answer")
     if problem:
-        left = _without_misfits(value, keys)
-        raise ModelAnswerError(f"{name} answered in another form: {problem}", _CHOOSE, left)
+        usable = _without_misfits(value, keys)
+        raise ModelAnswerError(f"{name} answered in another form: {problem}", _CHOOSE, usable)
     assert isinstance(fitting, dict)
     return fitting
 
@@ -238,9 +238,9 @@ def _without_misfits(
         else value.get(name)
         for name, schema in keys.items()
     }
-    left, problem = _fit(parts, {"type": "object", "properties": keys}, "the answer")
+    usable, problem = _fit(parts, {"type": "object", "properties": keys}, "the answer")
     is_empty = not any(isinstance(part, list) and part for part in parts.values())
-    return None if problem or is_empty else left
+    return None if problem or is_empty else usable
 
 
 _CHOOSE = "choose a larger model"
@@ -270,22 +270,22 @@ def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _object_in(text: str) -> dict[str, Any] | None:
     """Return the first JSON object of a text that is not empty, None without one."""
     decoder = json.JSONDecoder()
-    place = text.find("{")
+    start = text.find("{")
     for _ in range(20):  # braces of other things before it
-        if place < 0:
+        if start < 0:
             return None
         try:
-            value, _end = decoder.raw_decode(text, place)
+            value, _end = decoder.raw_decode(text, start)
         except (json.JSONDecodeError, RecursionError):
             value = None
         if isinstance(value, dict) and value:
             return value
-        place = text.find("{", place + 1)
+        start = text.find("{", start + 1)
     return None
 
 
 def _fit(value: Any, schema: Mapping[str, Any], where: str) -> tuple[Any, str]:
-    """Return a value without what its schema does not name, and the first problem or ""."""
+    """Return a value without the keys that its schema does not name, and the first problem or ""."""
     kind = schema.get("type")
     if kind in _TYPES:
         fits = isinstance(value, _TYPES[kind]) and (

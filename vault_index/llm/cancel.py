@@ -52,11 +52,14 @@ class Connections:
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def _trace(self, name: str, details: dict[str, Any]) -> None:
-        made = details.get("return_value")
-        if not name.endswith((".connect_tcp.complete", ".start_tls.complete")) or made is None:
+        connection = details.get("return_value")
+        if (
+            not name.endswith((".connect_tcp.complete", ".start_tls.complete"))
+            or connection is None
+        ):
             return
         with self._lock:
-            self._sockets.add(made.get_extra_info("socket"))
+            self._sockets.add(connection.get_extra_info("socket"))
             is_ended = self._is_ended
         if is_ended:
             self.end()

@@ -47,7 +47,9 @@ def find_program(environ: Mapping[str, str]) -> Path | None:
     if named:
         return Path(named)
     home = Path(environ.get("HOME") or Path.home())
-    return next((home / place for place in _PLACES if os.access(home / place, os.X_OK)), None)
+    return next(
+        (home / relative for relative in _PLACES if os.access(home / relative, os.X_OK)), None
+    )
 
 
 DEFAULT_MODEL = "haiku"  # the least of a plan
@@ -113,10 +115,10 @@ class ClaudeBackend(backend.Backend):
                 f"{self.name}: there is no claude on the PATH",
                 "install Claude Code, or choose another model",
             )
-        place = self._folder / "empty"
-        files.make_folder(place)
-        if any(place.iterdir()):
-            raise WriteError(f"{place} is not empty", "remove what is in it")
+        folder = self._folder / "empty"
+        files.make_folder(folder)
+        if any(folder.iterdir()):
+            raise WriteError(f"{folder} is not empty", "remove what is in it")
         environ = {  # without what makes claude a part of another session
             name: value
             for name, value in self.environ.items()
@@ -130,20 +132,20 @@ class ClaudeBackend(backend.Backend):
         prompt = _prompt(question)
         if not prompt.startswith(spool.MARKER):
             prompt = f"{spool.MARKER}\n{prompt}"
-        status, printed = self._run(command, prompt, environ, place)
+        status, printed = self._run(command, prompt, environ, folder)
         reply = self._reply(status, printed)
         if take is not None and reply.text:
             take(reply.text)
         return reply
 
     def _run(
-        self, command: Sequence[str], prompt: str, environ: Mapping[str, str], place: Path
+        self, command: Sequence[str], prompt: str, environ: Mapping[str, str], folder: Path
     ) -> tuple[int, str]:
-        """Return the exit status and what the program printed. Raises ModelCallError."""
+        """Return the exit status and the output of the program. Raises ModelCallError."""
         try:
             process = subprocess.Popen(
                 command,
-                cwd=place,
+                cwd=folder,
                 env=environ,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -182,16 +184,16 @@ class ClaudeBackend(backend.Backend):
             return _reply_of(result, "", backend.CUT)
         raise self._failure(status, result.get("api_error_status"), text)
 
-    def _failure(self, status: int, http: Any, said: str) -> ModelCallError:
-        """Return the error for what the program says; its words stay out of it."""
+    def _failure(self, status: int, http: Any, printed: str) -> ModelCallError:
+        """Return the error for the program's output; its words stay out of it."""
         name = self.name
-        if http in (401, 403) or _NO_LOGIN.search(said):
+        if http in (401, 403) or _NO_LOGIN.search(printed):
             return ModelAwayError(
                 f"{name}: claude is not logged in", "run `claude` and type /login"
             )
-        if old := _TOO_OLD.search(said):
+        if old := _TOO_OLD.search(printed):
             return ModelAwayError(f"claude is too old: it lacks {old[1]}", "run `claude update`")
-        if _LIMIT.search(said):
+        if _LIMIT.search(printed):
             return ModelAwayError(
                 f"{name}: the limit of your plan or account is reached",
                 "wait until it is free again, or choose another model",
@@ -204,7 +206,7 @@ class ClaudeBackend(backend.Backend):
             why = "the rate is limited" if http == 429 else f"status {http} from its server"
             error = kind(f"{name}: {why}", hint)
             return PassingError(error) if passes(http) else error
-        if _NETWORK.search(said):
+        if _NETWORK.search(printed):
             return PassingError(ModelAwayError(f"{name} has no network", "check the network"))
         return ModelCallError(
             f"{name} ended with status {status} and without an answer",

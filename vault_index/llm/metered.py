@@ -61,10 +61,10 @@ class Allowance:
             used = self.used()
             if used.calls >= self._calls:
                 raise self._error(f"the day's {self._calls:,} calls are used up", "calls_a_day")
-            left = self._tokens - used.tokens
-            if tokens > left:
+            remaining = self._tokens - used.tokens
+            if tokens > remaining:
                 problem = (
-                    f"a call may take {tokens:,} tokens, and the day has {max(left, 0):,} left"
+                    f"a call may take {tokens:,} tokens, and the day has {max(remaining, 0):,} left"
                 )
                 raise self._error(problem, "tokens_a_day")
             now = [used.day, used.calls + 1, used.tokens + tokens]
@@ -72,7 +72,7 @@ class Allowance:
         return Day(used.day, 1, tokens)
 
     def settle(self, booking: Day, tokens: int, calls: int = 1) -> None:
-        """Put what a call took in the place of what was booked; 0 calls take it back.
+        """Replace a booking by the tokens that the call took; 0 calls take it back.
 
         A disk that cannot be written to loses no answer: then the booking stays.
         """
@@ -189,15 +189,17 @@ class Model:
             written = passed // CHARS_A_TOKEN
             self.usage += Usage(1, expected, written, time.monotonic() - began)
             if passed and error is not failed and isinstance(error, errors.ModelCallError):
-                said = error.message.removeprefix(f"{self.name}: ").removeprefix(f"{self.name} ")
-                broken = f"{self.name} ended in the middle of its answer: {said}"
+                message = error.message.removeprefix(f"{self.name}: ").removeprefix(f"{self.name} ")
+                broken = f"{self.name} ended in the middle of its answer: {message}"
                 raise errors.ModelCallError(broken, error.hint) from None
             raise
-        taken, given = reply.input_tokens, reply.output_tokens
-        taken = expected if taken is None else taken
-        given = len(reply.text) // CHARS_A_TOKEN + 1 if given is None else given
-        self._allowance.settle(booking, taken + given)
-        self.usage += Usage(1, taken, given, time.monotonic() - began, reply.cost)
+        input_tokens, output_tokens = reply.input_tokens, reply.output_tokens
+        input_tokens = expected if input_tokens is None else input_tokens
+        output_tokens = (
+            len(reply.text) // CHARS_A_TOKEN + 1 if output_tokens is None else output_tokens
+        )
+        self._allowance.settle(booking, input_tokens + output_tokens)
+        self.usage += Usage(1, input_tokens, output_tokens, time.monotonic() - began, reply.cost)
         return reply
 
 

@@ -182,7 +182,7 @@ class OllamaBackend(OpenAIBackend):
 
 
 def ollama_url(host: str) -> str:
-    """Return the address for what OLLAMA_HOST may hold: a name, a port, a URL. Raises SettingsError."""
+    """Return the address for a value of OLLAMA_HOST: a name, a port, a URL. Raises SettingsError."""
     named = model_http.asked(host.strip().rstrip("/"))
     if "://" in named:
         return named

@@ -144,11 +144,11 @@ class PassingError(ModelCallError):
 def call_repeatedly(attempt: Callable[[], _T], sleep: Sleep) -> _T:
     """Return the result of up to four attempts. Raises ModelCallError."""
     pause = FIRST_SECONDS
-    for left in range(RETRIES, -1, -1):
+    for retries in range(RETRIES, -1, -1):
         try:
             return attempt()
         except PassingError as error:
-            if not left or error.after > MAX_SECONDS:
+            if not retries or error.after > MAX_SECONDS:
                 raise error.final from None
             sleep(max(error.after, pause * random.uniform(1, 1.5)))
             pause *= 2
@@ -333,7 +333,7 @@ class HttpBackend(backend.Backend):
 
 
 def tokens_of(usage: Any, *keys: str) -> int | None:
-    """Return the sum of what a server counted; None where it does not say the first."""
+    """Return the sum of a server's counts; None where it does not say the first."""
     counts = [usage.get(key) if isinstance(usage, dict) else None for key in keys]
     numbers = [count if type(count) is int and 0 <= count < 1e9 else None for count in counts]
     return None if numbers[0] is None else sum(count or 0 for count in numbers)
