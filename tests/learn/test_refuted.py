@@ -56,9 +56,9 @@ def test_a_later_session_that_denies_a_claim_is_a_warning_on_the_card(
 def test_a_plain_sentence_that_any_session_says_claims_nothing() -> None:
     plain = "Run the whole tests again before each commit."
     said = (Moment(AGENT, plain), Moment(PERSON, WRONG))
-    material = Material(SESSION, "s", heard=said)
+    material = Material(SESSION, "s", transcript=said)
     assert refuted.of_lessons(material, {"a": plain}) == {}
-    assert refuted.of_lessons(replace(material, heard=said[:1]), {"a": CAUSE}) == {}
+    assert refuted.of_lessons(replace(material, transcript=said[:1]), {"a": CAUSE}) == {}
 
 
 def test_a_lesson_that_its_session_refutes_may_be_changed_with_a_warning() -> None:

@@ -35,7 +35,7 @@ class UnknownField:
 
 
 def fault(entry: object) -> str:
-    """Return what is wrong with the form of an entry; "" for nothing."""
+    """Return the fault in the form of an entry; "" for none."""
     if not isinstance(entry, dict):
         return "it is no object"
     if missing := [name for name in (*NEEDED, "quotes") if name not in entry]:

@@ -28,7 +28,7 @@ Learn = Callable[[str, dict[str, Any]], tuple[str, str]]  # (root, values) -> st
 
 
 def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int:
-    """Learn from the sessions that ended; return of how many. `learn` puts the command to a vault.
+    """Learn from the sessions that ended; return the number of them. `learn` puts the command to a vault.
 
     Without `[learn] auto` their notes are removed. Nothing happens while another process does it.
     Raises StateError, WriteError.
@@ -39,7 +39,7 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
                 nudge.keep(journal, session)
             backlog.remove(journal, note)
         return 0
-    done, tried = 0, set[str]()
+    learned, tried = 0, set[str]()
     make_folder(journal.config.home)
     with try_lock(journal.config.home / LOCK) as is_alone:
         while is_alone and (due := [e for e in backlog.ended(journal) if e.name not in tried]):
@@ -47,15 +47,15 @@ def run_ended(journal: Journal, learn: Learn, say: Callable[[str], None]) -> int
                 tried.add(note.name)
                 ended = _ended(journal, note)
                 status = _learn_from(*ended, learn, say) if ended else ""
-                done += bool(status)
+                learned += bool(status)
                 is_old = not clock.is_near(note.at, PATIENCE_SECONDS)
                 if status not in runs.LATER or is_old:
                     backlog.remove(journal, note)
-    return done
+    return learned
 
 
 def _learn_from(session: str, root: str, learn: Learn, say: Callable[[str], None]) -> str:
-    """Return the status of what was learned from a session; what went wrong is said."""
+    """Learn from a session and return the status; a failure is said."""
     values = {"scope": SESSION, "target": session, "asked_by": runs.NOBODY}
     try:
         status, trouble = learn(root, values)

@@ -43,7 +43,7 @@ def propose(
     session: str = "",
     folder: str = "",
 ) -> Proposed:
-    """Make proposals of what an agent in a folder wrote: see `api.learn.propose`."""
+    """Make proposals of the entries of an agent in a folder: see `api.learn.propose`."""
     if len(entries) > MAX_AT_ONCE:
         why = f"{len(entries)} entries are more than a person reviews"
         raise VaultError(why, f"choose the {MAX_AT_ONCE} best of them")
@@ -52,17 +52,17 @@ def propose(
     answer = Proposed(material.session, bool(material.moments))
     if not entries:
         waiting = [(each.id, each.title) for each in review.waiting(vault)]
-        categories = request_of(work.seen, caller).categories
+        categories = request_of(work.safe, caller).categories
         return replace(answer, waiting=waiting, categories=categories)
     context = context_of(work)
-    proposals, left = propose_entries(work, context, list(map(_lesson_of, entries)))
-    dropped = [_dropped(each, why, context) for each, why in left]
+    proposals, refused = propose_entries(work, context, list(map(_lesson_of, entries)))
+    dropped = [_dropped(each, why, context) for each, why in refused]
     run = replace(
         work.run(runs.AGENT),
         at=datetime.now(UTC).isoformat(timespec="microseconds"),
         status=status_of(proposals),
         proposals=tuple(each.id for each in proposals),
-        dropped=dict(Counter(why for _, why in left)),
+        dropped=dict(Counter(why for _, why in refused)),
     )
     runs.end(vault.config, run)
     unknown = tuple(agent_entries.unknown(entries))
@@ -71,8 +71,8 @@ def propose(
 
 def _lesson_of(values: Mapping[str, Any]) -> LearnedLesson:
     """Return the lesson of an entry: what to do comes first, then why."""
-    known = (name for name in agent_entries.FIELDS if name in values)
-    named = {_OTHER_NAMES.get(name, name): values[name] for name in known}
+    names = (name for name in agent_entries.FIELDS if name in values)
+    named = {_OTHER_NAMES.get(name, name): values[name] for name in names}
     first, _, rest = str(named.get("summary", "")).strip().partition("\n\n")
     explained = "\n\n".join(filter(None, (rest, str(named.get("cause", "")))))
     return stages.entry_of({**named, "summary": first, "explanation": explained})
@@ -95,6 +95,6 @@ def material_of(vault: Vault, caller: LearnCaller, session: str, folder: str) ->
     material = gather.session(vault, session, Path(folder))
     settings = replace(vault.config[LearnTable], tokens=MATERIAL_TOKENS, stages=1)
     work = prepare(vault, caller, material, by=AGENT)
-    request = request_of(work.seen, caller)
-    text = stages.instructed(work.seen, vault.config.with_tables(settings), request)
+    request = request_of(work.safe, caller)
+    text = stages.instructed(work.safe, vault.config.with_tables(settings), request)
     return SessionText(material.session, text)

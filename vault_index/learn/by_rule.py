@@ -58,19 +58,19 @@ _PASSES = re.compile(
 )
 
 
-def read(there: Sequence[Moment]) -> list[LearnedLesson]:
+def read(moments: Sequence[Moment]) -> list[LearnedLesson]:
     """Return the corrections of a session, the latest first."""
     entries: dict[str, LearnedLesson] = {}
-    asked, has_answered = "", False
-    for place, each in enumerate(there):
+    prompt, has_answered = "", False
+    for index, each in enumerate(moments):
         has_answered |= each.kind == AGENT
         if each.kind != PERSON or each.origin in (events.SHELL_COMMAND, events.ANSWER):
             continue
         corrects = has_answered and (each.is_correction or each.origin == events.REFUSAL)
         if advice := _advice(each.text) if corrects else None:
-            entries[advice[0]] = _entry(*advice, asked, there[place + 1 :])
+            entries[advice[0]] = _entry(*advice, prompt, moments[index + 1 :])
         else:
-            asked = each.text
+            prompt = each.text
     return [*entries.values()][::-1]
 
 
@@ -121,7 +121,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
-def _entry(quote: str, title: str, asked: str, after: Sequence[Moment]) -> LearnedLesson:
+def _entry(quote: str, title: str, prompt: str, after: Sequence[Moment]) -> LearnedLesson:
     what = _capital(" ".join(_OPENING.sub("", quote).split()))
     ends = what.endswith((".", "!", "`")) or not what[-1:].isascii()
     answer = takewhile(lambda each: each.kind != PERSON, after)
@@ -131,7 +131,7 @@ def _entry(quote: str, title: str, asked: str, after: Sequence[Moment]) -> Learn
         title=_capital(title),
         parts=Parts(what if ends else f"{what}.", next(filter(None, changes), "")),
         confidence=2,
-        fires_on=(asked,) if asked else (),
+        fires_on=(prompt,) if prompt else (),
         quotes=(quote,),
         by_rule=True,
     )

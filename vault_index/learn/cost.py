@@ -20,7 +20,7 @@ INPUT, OUTPUT = "input_price", "output_price"
 
 
 def of(model: Model | None, settings: LearnTable) -> Usage:
-    """Return what a model took, with the cost in dollars where it is known."""
+    """Return the usage of a model, with the cost in dollars where it is known."""
     if model is None:
         return Usage()
     usage = model.usage
@@ -32,7 +32,7 @@ def of(model: Model | None, settings: LearnTable) -> Usage:
 
 
 def missing(model: Model | None, settings: LearnTable) -> str:
-    """Return what to set where calls were paid for and nobody knows their cost; "" for nothing."""
+    """Return the setting to make where calls were paid for and nobody knows their cost; "" for none."""
     if model is None or not (model.has_key and model.usage.calls) or model.usage.cost is not None:
         return ""
     unset = [f"learn.{name}" for name in (INPUT, OUTPUT) if getattr(settings, name) is None]

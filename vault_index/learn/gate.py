@@ -203,8 +203,8 @@ def _proven(entry: LearnedLesson, context: Context) -> LearnedLesson:
 
     Quotes from an agent whose transcripts nobody reads are kept, and the card says so: see `_checked`.
     """
-    said = grounding.prompts_of(context.material)
-    quotes = grounding.proven(entry.quotes, context.texts, context.given.values(), said)
+    prompts = grounding.prompts_of(context.material)
+    quotes = grounding.proven(entry.quotes, context.texts, context.given.values(), prompts)
     if context.material.is_transcribed and not quotes:
         raise _Dropped(NO_QUOTE if entry.quotes else QUOTELESS)
     if not context.material.is_transcribed:
@@ -246,14 +246,14 @@ def _refuse_worthless(entry: LearnedLesson, context: Context) -> None:
     everything = "\n".join([text, *entry.tags, *taught, *entry.quotes])
     if redact(everything) != everything:
         raise _Dropped(SECRET)
-    for id, there in context.given.items():
-        if id not in context.refuted and grounding.repeats(text, there):
+    for id, given_text in context.given.items():
+        if id not in context.refuted and grounding.repeats(text, given_text):
             raise _Dropped(GIVEN, id)
-    known = _words_of(context.material)
+    project_words = _words_of(context.material)
     if entry.by_rule:  # what a person stated is particular, unless it is a stock phrase
-        is_generic = particular.points(text, known) < 0
+        is_generic = particular.points(text, project_words) < 0
     else:
-        is_generic = particular.is_generic(text, known, entry.quotes)
+        is_generic = particular.is_generic(text, project_words, entry.quotes)
     if is_generic:
         raise _Dropped(GENERIC)
 
@@ -360,16 +360,16 @@ def _with_prompts_that_work(
     for prompt in (*proposal.fires_on, *proposal.prompts):
         why = why_no_prompt(prompt) or (OTHER if other.get(prompt) else "")
         left_out += [(prompt, why)] if why and prompt not in of_session else []
-    gone = {each for each, _ in left_out}
+    refused = {each for each, _ in left_out}
     return replace(
         proposal,
-        prompts=tuple(each for each in proposal.prompts if each not in gone)[:MAX_PROMPTS],
-        fires_on=tuple(each for each in proposal.fires_on if each not in gone),
+        prompts=tuple(each for each in proposal.prompts if each not in refused)[:MAX_PROMPTS],
+        fires_on=tuple(each for each in proposal.fires_on if each not in refused),
     ), left_out
 
 
 def why_no_prompt(text: str) -> str:
-    """Return why a text is no prompt that a lesson is found by, or ""."""
+    """Return the reason for which a text is no prompt that finds a lesson, or ""."""
     if vocabulary.word_count(text) < MIN_PROMPT_WORDS:
         return SHORT
     return CHATTER if chatter.why_skipped(text) else ""
@@ -397,8 +397,8 @@ def _checked(
     findings = list(review.checked(bare, compared.categories).findings)
     prompts = (*proposal.prompts, *proposal.fires_on)
     lists = (proposal.tags, prompts, proposal.fires_on_error, proposal.quotes)
-    said = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
-    if order := next((each for each in context.orders if grounding.obeys(said, each)), ""):
+    whole = "\n".join([proposal.title, proposal.text, *chain.from_iterable(lists)])
+    if order := next((each for each in context.orders if grounding.obeys(whole, each)), ""):
         quoted = blocks.one_line(order.strip("+- \t"))
         findings.append(_warning(ORDER, f"the session read this as an order to an agent: {quoted}"))
     if proposal.quotes and not context.material.is_transcribed:
@@ -417,9 +417,9 @@ def _warning(rule: str, message: str) -> dict[str, str]:
 
 def _waiting(proposal: Proposal, compared: Comparison, context: Context) -> Proposal | None:
     """Return the proposal that waits and is about the same, by its words or its vector."""
-    own = fingerprint.create(proposal).words
+    own_words = fingerprint.create(proposal).words
     alike = [
-        (fingerprint.words_in_common(own, fingerprint.create(each).words), each)
+        (fingerprint.words_in_common(own_words, fingerprint.create(each).words), each)
         for each in context.waiting
     ]
     alike.sort(key=lambda pair: -pair[0])
@@ -437,7 +437,7 @@ def _waiting(proposal: Proposal, compared: Comparison, context: Context) -> Prop
 
 
 def _again(waiting: Proposal, proposal: Proposal) -> Recurring:
-    """Return what waits with the evidence of another session. Raises _Dropped for the same session."""
+    """Add the evidence of another session to a waiting proposal. Raises _Dropped for the same one."""
     if not proposal.session or proposal.session in (waiting.session, *waiting.again):
         raise _Dropped(WAITS)
     return Recurring(draft.seen_again(waiting, replace(proposal, again=(proposal.session,))))
@@ -455,8 +455,8 @@ def _teaching(entry: LearnedLesson, id: str, context: Context) -> Admitted | Non
         is_new = prompt and hash_of_prompt(prompt) not in taught and not chatter.why_skipped(prompt)
         if not is_new or lesson.withheld or _came(id, prompt, context.material):
             return None
-        said = f"It fires at this prompt from now on: {prompt}"
-        proposal = draft.create(lesson.title, said, "", (), [prompt], context.by)
+        text = f"It fires at this prompt from now on: {prompt}"
+        proposal = draft.create(lesson.title, text, "", (), [prompt], context.by)
         proposal = replace(
             proposal,
             quotes=entry.quotes,
@@ -474,22 +474,22 @@ def _came(id: str, prompt: str, material: Material) -> bool:
     """Whether a session had a lesson when it was asked a prompt: at its start, before, or then."""
     if id not in material.injected:
         return False
-    said = grounding.prompts_of(material)
-    keys = [delivery.key_of(text) for text in said]
-    asked = [prompt.casefold() in grounding.squeezed(text).casefold() for text in said]
-    if material.injected[id] not in keys or True not in asked:
+    prompts = grounding.prompts_of(material)
+    keys = [delivery.key_of(text) for text in prompts]
+    matches = [prompt.casefold() in grounding.squeezed(text).casefold() for text in prompts]
+    if material.injected[id] not in keys or True not in matches:
         return True
-    return keys.index(material.injected[id]) <= asked.index(True)
+    return keys.index(material.injected[id]) <= matches.index(True)
 
 
 def _change(entry: LearnedLesson, proposal: Proposal, id: str, context: Context) -> Proposal:
-    """Return the proposal to add to a lesson what an entry has beyond it. Raises _Dropped for nothing.
+    """Return the proposal to add the new sentences of an entry to a lesson. Raises _Dropped for nothing.
 
     The lesson's text stays as it is, word for word: rewritten texts lose what made them useful.
     """
     lesson = context.lessons.show(id)
-    there = f"{lesson.title} {lesson.text}"
-    added = [*_new_items(entry, there), *_new_sides(entry, there)]
+    lesson_text = f"{lesson.title} {lesson.text}"
+    added = [*_new_items(entry, lesson_text), *_new_sides(entry, lesson_text)]
     if not added:
         raise _Dropped(LESSON, id)
     items = "\n".join(f"- {item}" for item in added)
@@ -499,22 +499,26 @@ def _change(entry: LearnedLesson, proposal: Proposal, id: str, context: Context)
 
 def _new_items(entry: LearnedLesson, text: str) -> list[str]:
     """Return the sentences of an entry that say something new to a lesson."""
-    there = set(draft.words(text))
+    lesson_words = set(draft.words(text))
     explanation = _CODE_BLOCK.sub("", entry.parts.explanation)
-    own = f"{entry.parts.summary}\n{explanation}\n{entry.parts.problem}"
+    entry_text = f"{entry.parts.summary}\n{explanation}\n{entry.parts.problem}"
     items: list[str] = []
-    for sentence in filter(None, (item.strip().lstrip("-*# ") for item in _ITEM.split(own))):
+    for sentence in filter(None, (item.strip().lstrip("-*# ") for item in _ITEM.split(entry_text))):
         mine = [word for word in dict.fromkeys(draft.words(sentence)) if len(word) > 2]
-        new = [word for word in mine if word not in there]
+        new = [word for word in mine if word not in lesson_words]
         if len(new) >= NEW_WORDS and len(new) >= NEW_SHARE * len(mine):
             items.append(sentence)
-            there |= set(mine)
+            lesson_words |= set(mine)
     return items[:MAX_ADDED]
 
 
 def _new_sides(entry: LearnedLesson, text: str) -> list[str]:
-    """Return what speaks for an entry and against it, where a lesson does not say it."""
-    there = set(draft.words(text))
+    """Return the points for an entry and against it that a lesson does not have."""
+    lesson_words = set(draft.words(text))
     sides = [("For it", each) for each in entry.parts.pro]
     sides += [("Against it", each) for each in entry.parts.con]
-    return [f"{label}: {each}" for label, each in sides if not there.issuperset(draft.words(each))]
+    return [
+        f"{label}: {each}"
+        for label, each in sides
+        if not lesson_words.issuperset(draft.words(each))
+    ]

@@ -1,4 +1,4 @@
-"""Gather what a session, commits or files have: redacted, and free of what this product injected.
+"""Gather the material of a session, commits or files: redacted, and without this product's injections.
 
 A session is its moments in the journal, after its transcript was read on, without what the settings
 exclude by now.
@@ -66,10 +66,10 @@ def session(
     journal = Journal(config)
     chosen, moments = _find_session(journal, name, folder or vault.root, unrecorded)
     globs = (*config[LearnTable].exclude, *config[JournalTable].exclude)
-    there = Exclude(globs).apply((each for each in moments if not _is_ours(each)), chosen.folder)
-    moments = tuple(timeline.of_session(there, diff.wanted(globs)))
+    allowed = Exclude(globs).apply((each for each in moments if not _is_ours(each)), chosen.folder)
+    moments = tuple(timeline.of_session(allowed, diff.wanted(globs)))
     changed = _during(vault, chosen) or _by_edits(moments)
-    subjects = [subject for each in there for subject in each.commits]
+    subjects = [subject for each in allowed for subject in each.commits]
     subjects += map(_subject, changed.messages)
     return Material(
         scope=SESSION,
@@ -80,7 +80,7 @@ def session(
         began=chosen.began,
         ended=chosen.ended,
         moments=moments,
-        heard=_heard(journal, chosen, globs) if unrecorded else (),
+        transcript=_heard(journal, chosen, globs) if unrecorded else (),
         subjects=tuple(dict.fromkeys(subjects))[:MAX_SUBJECTS],
         injected=_injected(vault, chosen.id),
         **changed.of_material,
@@ -115,23 +115,24 @@ def _heard(journal: Journal, session: Session, globs: Sequence[str]) -> tuple[Mo
     before. Raises VaultError if the file cannot be read.
     """
     file = Path(session.transcript)
-    known = archive.of_transcript(journal, file)
-    there: list[Moment] = []
+    recorded = archive.of_transcript(journal, file)
+    moments: list[Moment] = []
     if session.transcript and file.is_file():
         agent = session.agent or reading.agent_of(file)
         read = capture.not_forgotten(
             journal, session, capture.read(file, agent, outputs=True).moments
         )
-        there += Exclude(globs).apply(read, session.folder, outputs=True)
-    kept = archive.moments_of(journal, known) if known else []
-    there += [each for each in kept if each.kind != CALLED]
-    return as_heard(there)
+        moments += Exclude(globs).apply(read, session.folder, outputs=True)
+    in_journal = archive.moments_of(journal, recorded) if recorded else []
+    moments += [each for each in in_journal if each.kind != CALLED]
+    return as_heard(moments)
 
 
-def as_heard(there: Iterable[Moment]) -> tuple[Moment, ...]:
-    """Return the moments in which a quote may stand, with who said each: not what this product said."""
-    told = (each for each in there if each.kind != OPEN or each.text)  # why a call did not run, too
-    return tuple(_as_spoken(each) for each in told if not _is_ours(each))
+def as_heard(moments: Iterable[Moment]) -> tuple[Moment, ...]:
+    """Return the moments in which a quote may stand, each with its speaker; none are this product's."""
+    # of a call that did not run: the reason, too
+    quotable = (each for each in moments if each.kind != OPEN or each.text)
+    return tuple(_as_spoken(each) for each in quotable if not _is_ours(each))
 
 
 def _as_spoken(moment: Moment) -> Moment:
@@ -153,19 +154,19 @@ def _is_ours(moment: Moment) -> bool:
 
 def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Material:
     """Return the material of a commit, `HEAD~1`, or of several, `main..HEAD`. Raises VaultError."""
-    place = folder or vault.root
+    repository = folder or vault.root
     older, dots, newer = revisions.partition("..")
-    until = git.resolve(place, (newer or "HEAD") if dots else older)
-    base = until and git.resolve(place, (older or "HEAD") if dots else f"{until}^")
+    until = git.resolve(repository, (newer or "HEAD") if dots else older)
+    base = until and git.resolve(repository, (older or "HEAD") if dots else f"{until}^")
     if not until or (dots and not base) or newer.startswith("."):
         hint = "name one such as HEAD, or several: main..HEAD"
         raise VaultError(f"{revisions!r:.80} names no commits", hint)
-    changed = diff.between(place, base, until, _wanted(vault, place))
+    changed = diff.between(repository, base, until, _wanted(vault, repository))
     messages = [Moment(timeline.COMMIT, message) for message in changed.messages[:MAX_SUBJECTS]]
     return Material(
         scope=COMMITS,
         target=revisions,
-        project=project_of(vault, place),
+        project=project_of(vault, repository),
         moments=(*messages, *timeline.moments_of_diff(changed.text)),
         subjects=tuple(map(_subject, changed.messages))[:MAX_SUBJECTS],
         **changed.of_material,
@@ -174,16 +175,16 @@ def commits(vault: Vault, revisions: str, folder: Path | None = None) -> Materia
 
 def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Material:
     """Return the material of some files of a project. Raises VaultError for others, and for none."""
-    place = (folder or vault.root).resolve()
-    top = git.top_of(place) or place
-    is_wanted = _wanted(vault, place)
+    base = (folder or vault.root).resolve()
+    top = git.top_of(base) or base
+    is_wanted = _wanted(vault, base)
     changes, texts = [], []
     for named in paths:
-        file = Path(os.path.realpath(place / named))  # `resolve` raises for links in a circle
+        file = Path(os.path.realpath(base / named))  # `resolve` raises for links in a circle
         if not file.is_relative_to(top) or ".git" in file.parts:
             raise VaultError(f"{named} is not in {top}", "name files of the project")
         if not file.exists():
-            raise VaultError(f"there is no file {named}", f"name files from {place}")
+            raise VaultError(f"there is no file {named}", f"name files from {base}")
         within = str(file.relative_to(top))
         if not is_wanted(within) or git.ignored(top, [within]):
             raise VaultError(
@@ -201,14 +202,14 @@ def files(vault: Vault, paths: Sequence[str], folder: Path | None = None) -> Mat
         raise VaultError("no file is named", "name files of the project")
     text = "".join(texts)[: diff.MAX_CHARS]
     target = " ".join(paths)
-    there = tuple(timeline.moments_of_diff(text))
-    project = project_of(vault, place)
-    return Material(FILES, target, project, there, changes=tuple(changes), diff=text)
+    moments = tuple(timeline.moments_of_diff(text))
+    project = project_of(vault, base)
+    return Material(FILES, target, project, moments, changes=tuple(changes), diff=text)
 
 
-def project_of(vault: Vault, place: Path) -> str:
+def project_of(vault: Vault, folder: Path) -> str:
     """Return the name of the project of a folder."""
-    return projects.name_for(Journal(vault.config), str(place))
+    return projects.name_for(Journal(vault.config), str(folder))
 
 
 def _subject(message: str) -> str:
@@ -220,10 +221,10 @@ def _injected(vault: Vault, session: str) -> dict[str, str]:
 
     It is the prompt's hash, "" for the session's start.
     """
-    asked = injections.RecordFilter(session=session[:MAX_SESSION_CHARS])
+    chosen = injections.RecordFilter(session=session[:MAX_SESSION_CHARS])
     return {
         lesson: each.prompt if each.event == hook_event.PROMPT else ""
-        for each in injections.records(vault.config.home, vault.root, asked)  # the first last
+        for each in injections.records(vault.config.home, vault.root, chosen)  # the first last
         for lesson in each.lessons
     }
 
@@ -266,7 +267,7 @@ def _latest(journal: Journal, folder: Path, name: str) -> list[Session]:
     """Return the latest session of a folder's project, before it the session of a newer transcript."""
     project = projects.find_project(journal.home, str(folder))
     sessions = archive.latest(journal, project, limit=_LATEST) if project else []
-    kept = [each for each in sessions if not each.parent]
+    main_sessions = [each for each in sessions if not each.parent]
     newest = next(
         (
             each
@@ -277,10 +278,10 @@ def _latest(journal: Journal, folder: Path, name: str) -> list[Session]:
         None,
     )
     if newest is None:
-        return kept[:1]
+        return main_sessions[:1]
     if name == BEFORE:
-        return [each for each in kept if each.transcript != str(newest.path)][:1]
-    return [Session("", newest.agent, str(newest.path)), *kept[:1]]
+        return [each for each in main_sessions if each.transcript != str(newest.path)][:1]
+    return [Session("", newest.agent, str(newest.path)), *main_sessions[:1]]
 
 
 def _captured(
@@ -291,9 +292,9 @@ def _captured(
         return captured.session, archive.moments_of(journal, captured.session)
     if unrecorded and captured.why in _NOT_KEPT:  # whole, whatever the journal has of it
         read = capture.read(transcript, agent)
-        there = capture.not_forgotten(journal, read.session, read.moments)
+        moments = capture.not_forgotten(journal, read.session, read.moments)
         project = projects.name_for(journal, read.session.folder)
-        return replace(read.session, project=project), there
+        return replace(read.session, project=project), moments
     raise VaultError(
         f"session {transcript.stem} is not in the journal: {captured.why}",
         "run lessons journal import",
@@ -302,21 +303,21 @@ def _captured(
 
 def _during(vault: Vault, session: Session) -> ProjectDiff | None:
     """Diff a session's project over its time; None where git does not say."""
-    place = Path(session.folder)
-    if not session.folder.startswith("/") or git.top_of(place) is None or not session.began:
+    folder = Path(session.folder)
+    if not session.folder.startswith("/") or git.top_of(folder) is None or not session.began:
         return None
     began = datetime.fromisoformat(session.began).timestamp()
     try:
-        base = git.base_at(place, began)
-        until = _until(vault, session, place)
+        base = git.base_at(folder, began)
+        until = _until(vault, session, folder)
         if until is None or (until and until == base):
             return None
-        return diff.between(place, base, until, _wanted(vault, place))
+        return diff.between(folder, base, until, _wanted(vault, folder))
     except GitError:  # the agent's edits are known without it
         return None
 
 
-def _until(vault: Vault, session: Session, place: Path) -> str | None:
+def _until(vault: Vault, session: Session, folder: Path) -> str | None:
     """Return the last commit that may be of a session; "" for all there is now, None without one.
 
     People commit shortly after: up to the next session of the project, an hour at most.
@@ -330,25 +331,25 @@ def _until(vault: Vault, session: Session, place: Path) -> str | None:
     end = datetime.fromisoformat(soon[-1]) if soon else end
     if end >= datetime.now(UTC):
         return ""
-    commit, head = git.base_at(place, end.timestamp()), git.resolve(place, "HEAD")
+    commit, head = git.base_at(folder, end.timestamp()), git.resolve(folder, "HEAD")
     if commit and commit == head and all(each.id == session.id for each in latest(limit=2)):
         return ""  # nobody has worked here since
     return commit or None
 
 
-def _wanted(vault: Vault, place: Path) -> Callable[[str], bool]:
+def _wanted(vault: Vault, folder: Path) -> Callable[[str], bool]:
     """Return a predicate of the paths that count in the repository around a folder: no lessons."""
     config = vault.config
-    top = git.top_of(place) or place
+    top = git.top_of(folder) or folder
     lessons = vault.lessons_dir.resolve()
-    own = [str(lessons.relative_to(top))] if lessons.is_relative_to(top) else [FOLDER]
-    return diff.wanted((*config[LearnTable].exclude, *config[JournalTable].exclude), own)
+    excluded = [str(lessons.relative_to(top))] if lessons.is_relative_to(top) else [FOLDER]
+    return diff.wanted((*config[LearnTable].exclude, *config[JournalTable].exclude), excluded)
 
 
-def _by_edits(there: Sequence[Moment]) -> ProjectDiff:
+def _by_edits(moments: Sequence[Moment]) -> ProjectDiff:
     """Diff the agent's edits: the repository is not here."""
     by_path: dict[str, list[Moment]] = {}
-    for each in there:
+    for each in moments:
         if each.kind in CHANGES:
             by_path.setdefault(each.about, []).append(each)
     return ProjectDiff(tuple(_summed(path, edits) for path, edits in by_path.items()))
@@ -356,7 +357,7 @@ def _by_edits(there: Sequence[Moment]) -> ProjectDiff:
 
 def _summed(path: str, edits: Sequence[Moment]) -> FileChange:
     """Return the change that edits of a file come to: a whole file has all that was before it."""
-    begin = max((at for at, edit in enumerate(edits) if edit.kind == NEW_FILE), default=0)
+    begin = max((index for index, edit in enumerate(edits) if edit.kind == NEW_FILE), default=0)
     lines = [line for edit in edits[begin:] for line in edit.text.splitlines()]
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
     kind = ADDED if edits[0].kind == NEW_FILE else CHANGED

@@ -59,19 +59,22 @@ def squeezed(text: str) -> str:
 
 def texts_of(texts: Iterable[str]) -> tuple[str, ...]:
     """Return texts in which quotes must stand, without line breaks; also without signs of a change."""
-    every = [each for text in texts for each in (text, _SIGN.sub("", text))]
-    return tuple(dict.fromkeys(filter(None, map(squeezed, every))))
+    forms = [each for text in texts for each in (text, _SIGN.sub("", text))]
+    return tuple(dict.fromkeys(filter(None, map(squeezed, forms))))
 
 
 def proven(
-    quotes: Iterable[str], texts: Sequence[str], given: Iterable[str] = (), said: Iterable[str] = ()
+    quotes: Iterable[str],
+    texts: Sequence[str],
+    given: Iterable[str] = (),
+    typed: Iterable[str] = (),
 ) -> list[str]:
     """Return the quotes that stand word for word in a text; only white space and labels may differ.
 
-    A quote proves nothing if it is too short and not all of what a person `said` ("or no, do c"), only
-    names files of a diff, or stands in a lesson that was `given` to the agent.
+    A quote proves nothing if it is too short and not a whole text that a person `typed` ("or no, do
+    c"), only names files of a diff, or stands in a lesson that was `given` to the agent.
     """
-    lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, said))
+    lessons, whole = tuple(map(squeezed, given)), set(map(squeezed, typed))
     proofs: list[str] = []
     for text in map(_bare, quotes):
         count = len(words(text))
@@ -101,7 +104,7 @@ class AnsweredText(NamedTuple):
 def replies(material: Material) -> tuple[AnsweredText, ...]:
     """Return each text of a session's agent with the person's reply to it, in the order of time."""
     answer, found = "", list[AnsweredText]()
-    for each in reversed(material.heard or material.moments):
+    for each in reversed(material.transcript or material.moments):
         if each.kind == moments.PERSON:
             is_denial = _DENIES.search(vocabulary.straight(each.text))
             answer = squeezed(each.text) if is_denial else ""
@@ -110,21 +113,25 @@ def replies(material: Material) -> tuple[AnsweredText, ...]:
     return tuple(reversed(found))
 
 
-def contradicted(explained: str, heard: Iterable[AnsweredText], least: float = 0.0) -> str:
-    """Return the words of a person who contradicts what an agent explained; "" where nobody does.
+def contradicted(explained: str, answers: Iterable[AnsweredText], least: float = 0.0) -> str:
+    """Return the words of a person who contradicts an agent's explanation; "" where nobody does.
 
     It is the reply to the agent that said so last. A sentence of under `least` points claims nothing.
     """
-    heard = tuple(heard)
-    if not any(reply.denial for reply in heard):
+    answers = tuple(answers)
+    if not any(reply.denial for reply in answers):
         return ""
     for sentence in blocks.split(explained):
-        own = {word for word in words(sentence) if len(word) > 3}
-        if len(own) < MIN_CLAIM_WORDS or (least and points(sentence) < least):
+        claim_words = {word for word in words(sentence) if len(word) > 3}
+        if len(claim_words) < MIN_CLAIM_WORDS or (least and points(sentence) < least):
             continue
-        said = [reply for reply in heard if len(own & reply.words) >= NEARLY * len(own)]
-        if said and said[-1].denial:
-            return said[-1].denial
+        agreeing = [
+            reply
+            for reply in answers
+            if len(claim_words & reply.words) >= NEARLY * len(claim_words)
+        ]
+        if agreeing and agreeing[-1].denial:
+            return agreeing[-1].denial
     return ""
 
 
@@ -138,9 +145,9 @@ def nearest_passage(quote: str, texts: Iterable[str]) -> str:
     """Return the passage of the texts that is most like a quote; "" for none that is much like it."""
     from rapidfuzz import fuzz
 
-    own, best, passage = squeezed(without_labels(quote)), MIN_LIKE, ""
+    wanted, best, passage = squeezed(without_labels(quote)), MIN_LIKE, ""
     for text in texts:
-        found = fuzz.partial_ratio_alignment(own, text, score_cutoff=best) if own else None
+        found = fuzz.partial_ratio_alignment(wanted, text, score_cutoff=best) if wanted else None
         if found and found.score > best:
             begin, end = text.rfind(" ", 0, found.dest_start + 1), text.find(" ", found.dest_end)
             best, passage = found.score, text[begin + 1 : end if end > 0 else None]
@@ -150,9 +157,9 @@ def nearest_passage(quote: str, texts: Iterable[str]) -> str:
 def origin(quotes: Iterable[str], material: Material) -> dict[str, Any]:
     """Return the origin of a proposal: the project, the day, the speaker of each quote."""
     checks = [material.moments[failed].text for failed, _ in moments.repairs(material.moments)]
-    said = [(CHECK, text) for text in checks]
-    said += _said(material.heard or material.moments)
-    spoken = [(kind, text) for kind, whole in said for text in texts_of([whole])]
+    sources = [(CHECK, text) for text in checks]
+    sources += _statements(material.transcript or material.moments)
+    spoken = [(kind, text) for kind, whole in sources for text in texts_of([whole])]
     kinds = [_first(quote, spoken) for quote in map(_bare, quotes)]
     day = (material.ended or material.began)[:10]
     speakers = tuple(SPEAKERS.get(kind, draft.AGENT) for kind in kinds)
@@ -168,10 +175,10 @@ def _first(quote: str, spoken: Iterable[tuple[str, str]]) -> str:
     return next((kind for kind in kinds if kind in _FIRST), next(iter(kinds), moments.AGENT))
 
 
-def _said(there: Iterable[Moment]) -> Iterator[tuple[str, str]]:
+def _statements(all_moments: Iterable[Moment]) -> Iterator[tuple[str, str]]:
     """Yield (kind of the speaker, text) in the order of time."""
     questions = set[str]()
-    for each in there:
+    for each in all_moments:
         if each.kind == moments.AGENT and each.origin == moments.QUESTION:
             questions |= {part.strip() for part in _CHOICE.split(each.text)} - {""}
         if each.kind == moments.PERSON:
@@ -184,10 +191,10 @@ def _said(there: Iterable[Moment]) -> Iterator[tuple[str, str]]:
             yield moments.AGENT, each.about
 
 
-def _own_words(said: Moment, questions: Collection[str]) -> str:
-    """Return what a person said: an answer comes with the agent's question."""
-    text = said.text
-    if said.origin == events.ANSWER:
+def _own_words(moment: Moment, questions: Collection[str]) -> str:
+    """Return the words of a person: an answer comes with the agent's question."""
+    text = moment.text
+    if moment.origin == events.ANSWER:
         for question in sorted(questions, key=len, reverse=True):
             text = text.replace(question, "\n\n")
     return text
@@ -200,8 +207,8 @@ def _stands_in(text: str, other: str) -> bool:
 
 def prompts_of(material: Material) -> list[str]:
     """Return the texts that the person typed, in their order."""
-    there = (*material.moments, *material.heard)
-    return list(dict.fromkeys(each.text for each in there if each.kind == moments.PERSON))
+    all_moments = (*material.moments, *material.transcript)
+    return list(dict.fromkeys(each.text for each in all_moments if each.kind == moments.PERSON))
 
 
 def prompts(texts: Iterable[str]) -> list[str]:
@@ -213,45 +220,45 @@ def prompts(texts: Iterable[str]) -> list[str]:
 def elsewhere(texts: Iterable[str], others: Iterable[str]) -> list[str]:
     """Return the prompts that are not, or nearly, among others: parts of them, other forms."""
     among = [set(words(text)) for text in others]
-    own = {prompt: set(words(prompt)) for prompt in prompts(texts)}
+    words_of_prompts = {prompt: set(words(prompt)) for prompt in prompts(texts)}
     return [
         prompt
-        for prompt, mine in own.items()
+        for prompt, mine in words_of_prompts.items()
         if not any(len(mine & other) >= NEARLY * len(mine) for other in among)
     ]
 
 
 def nearest_prompt(text: str, material: Material) -> str:
     """Return the prompt that has most of its words in a text; "" if none has two of weight."""
-    own = {word for word in words(text) if len(word) > 3}
+    text_words = {word for word in words(text) if len(word) > 3}
     best, most = "", 1
-    for said in prompts_of(material):
-        common = len({*words(said)} & own)
+    for prompt in prompts_of(material):
+        common = len({*words(prompt)} & text_words)
         if common > most:
-            best, most = squeezed(said)[:MAX_PROMPT_CHARS], common
+            best, most = squeezed(prompt)[:MAX_PROMPT_CHARS], common
     return best
 
 
 def repeats(text: str, other: str) -> bool:
     """Whether a text has a part of another one in its words: a sentence, or pieces of many."""
-    own, theirs = words(text), words(other)
+    text_words, theirs = words(text), words(other)
     if len(theirs) < SHINGLE:
-        return len(theirs) >= 3 and " ".join(theirs) in " ".join(own)
-    if _shingles(own, RUN) & _shingles(theirs, RUN):
+        return len(theirs) >= 3 and " ".join(theirs) in " ".join(text_words)
+    if _shingles(text_words, RUN) & _shingles(theirs, RUN):
         return True
-    shingles = _shingles(own, SHINGLE)
+    shingles = _shingles(text_words, SHINGLE)
     common = shingles & _shingles(theirs, SHINGLE)
     return len(common) >= max(2, REPEATS * len(shingles))
 
 
 def obeys(text: str, order: str) -> bool:
     """Whether a text has some words in a row of an order, or an address that it names."""
-    own, theirs = words(text), words(order)
+    text_words, theirs = words(text), words(order)
     size = min(ORDER_WORDS, len(theirs))
-    if size >= 3 and _shingles(own, size) & _shingles(theirs, size):
+    if size >= 3 and _shingles(text_words, size) & _shingles(theirs, size):
         return True
     return any(address.casefold() in text.casefold() for address in _ADDRESS.findall(order))
 
 
-def _shingles(own: Sequence[str], size: int) -> set[tuple[str, ...]]:
-    return {tuple(own[at : at + size]) for at in range(len(own) - size + 1)}
+def _shingles(tokens: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    return {tuple(tokens[start : start + size]) for start in range(len(tokens) - size + 1)}

@@ -44,7 +44,7 @@ class Material:
     target: str
     project: str = ""
     moments: tuple[Moment, ...] = ()  # in the order of time
-    heard: tuple[Moment, ...] = ()  # in the order of time, too
+    transcript: tuple[Moment, ...] = ()  # in the order of time, too
     session: str = ""  # the agent's id of it
     branch: str = ""
     began: str = ""  # ISO 8601
@@ -63,12 +63,12 @@ class Material:
     @property
     def is_transcribed(self) -> bool:
         """Whether there is anything in which a quote can be looked up."""
-        return bool(self.moments or self.heard)
+        return bool(self.moments or self.transcript)
 
     @property
     def spoken(self) -> tuple[str, ...]:
         """Return all texts of the transcript."""
-        return _texts_of(self.heard)
+        return _texts_of(self.transcript)
 
     @property
     def facts(self) -> Iterator[tuple[str, str]]:

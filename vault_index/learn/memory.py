@@ -47,9 +47,9 @@ def material_of(vault: Vault, folder: Path) -> tuple[Material, list[LearnedLesso
     """
     notes = [*_notes(vault, folder)]
     if not notes:
-        place = _places(vault, folder)[0]
+        notes_folder = _places(vault, folder)[0]
         raise VaultError(
-            f"no notes of an agent in {place}", "run it in the folder where your agent works"
+            f"no notes of an agent in {notes_folder}", "run it in the folder where your agent works"
         )
     last = max(file.stat().st_mtime for file, _ in notes)
     project = gather.project_of(vault, folder)
@@ -66,9 +66,9 @@ def _places(vault: Vault, folder: Path) -> list[Path]:
 
 
 def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files of notes and what they say, redacted, without an index beside others."""
-    for place in _places(vault, folder):
-        files = sorted(place.glob("*.md")) if place.is_dir() else []
+    """Yield the files of notes and their texts, redacted, without an index beside others."""
+    for notes_folder in _places(vault, folder):
+        files = sorted(notes_folder.glob("*.md")) if notes_folder.is_dir() else []
         others = [file for file in files if file.name != INDEX] or files
         for file in others[:MAX_NOTES]:
             if text := _text_of(file):
@@ -80,7 +80,7 @@ def _notes(vault: Vault, folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _text_of(file: Path) -> str:
-    """Return what a file of notes says, redacted; "" if it is not there or longer than a note is."""
+    """Return the text of a file of notes, redacted; "" if it is missing or longer than a note is."""
     data = read_if_any(file, MAX_BYTES)
     return redact(data.decode("utf-8", "replace")).strip() if data else ""
 
@@ -96,8 +96,8 @@ def _entry(file: Path, text: str) -> LearnedLesson:
     first, _, rest = body.partition("\n\n")
     named = [value if isinstance(value := values.get(name), str) else "" for name in _NAMES]
     named = [*named[:1], heading[1] if heading else "", *named[1:], *blocks.split(first)]
-    place = [file.parent.parent.name, file.parent.name, file.name]
-    background = (("note", "/".join(place)),)
+    parts = [file.parent.parent.name, file.parent.name, file.name]
+    background = (("note", "/".join(parts)),)
     entry = LearnedLesson(_TYPE, _title(named), Parts(first, rest.strip()), background=background)
     return replace(entry, confidence=2)  # an agent wrote it for itself
 

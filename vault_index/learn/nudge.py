@@ -32,11 +32,11 @@ _WORDS = (
 
 def keep(journal: Journal, session: Session) -> None:
     """Store the nudge of the session that ended, in place of the last one."""
-    there = archive.moments_of(journal, session)
+    moments = archive.moments_of(journal, session)
     counts = [
-        sum(1 for _ in repairs(there)),
-        sum(each.kind == REFUSED for each in there),
-        sum(each.is_correction and each.origin != events.REFUSAL for each in there),
+        sum(1 for _ in repairs(moments)),
+        sum(each.kind == REFUSED for each in moments),
+        sum(each.is_correction and each.origin != events.REFUSAL for each in moments),
     ]
     worth = [session.id, *counts] if any(counts) and not session.parent else None
     state.keep_fact(journal.home, _name(session.project), worth)
@@ -49,19 +49,19 @@ def line(vault: Vault, folder: Path, session: str) -> str:
         return ""
     name = _name(projects.find_project(home, str(folder)))
     with state.writing(home, WAIT_SECONDS):
-        kept = state.fact(home, name)
-        if kept and kept[0] != session:
+        nudge = state.fact(home, name)
+        if nudge and nudge[0] != session:
             state.keep_fact(home, name, None)
-            if not runs.has_proposed(vault.config, kept[0]):
-                counts = zip(kept[1:], _WORDS, strict=True)
-                had = [f"{'a' if n == 1 else n} {words[n > 1]}" for n, words in counts if n]
+            if not runs.has_proposed(vault.config, nudge[0]):
+                counts = zip(nudge[1:], _WORDS, strict=True)
+                parts = [f"{'a' if n == 1 else n} {words[n > 1]}" for n, words in counts if n]
                 runs.note_nudge(vault)
-                said = " and ".join(filter(None, (", ".join(had[:-1]), had[-1])))
-                return f"lessons: the last session here had {said}: /lessons:learn last"
-        told = f"nudge {state.vault_of(vault.root)}"
+                joined = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+                return f"lessons: the last session here had {joined}: /lessons:learn last"
+        reminder = f"nudge {state.vault_of(vault.root)}"
         old = store.count_older(vault, LONG_SECONDS)
-        if old >= MANY and not clock.is_near(state.fact(home, told) or 0, LONG_SECONDS):
-            state.keep_fact(home, told, time.time())
+        if old >= MANY and not clock.is_near(state.fact(home, reminder) or 0, LONG_SECONDS):
+            state.keep_fact(home, reminder, time.time())
             return f"lessons: {old} proposals have waited for a week: lessons review"
     return ""
 

@@ -63,20 +63,22 @@ COMMON = frozenset(
 )
 
 
-def points(text: str, known: Collection[str] = (), quotes: Collection[str] = ()) -> float:
-    """Return how particular a text is. `known` are words of the project, such as names of its files.
+def points(text: str, project_words: Collection[str] = (), quotes: Collection[str] = ()) -> float:
+    """Return the points of a text for being particular.
+
+    `project_words` are words of the project, such as names of its files.
 
     A text that shares words with its `quotes` says what was said there, however plain the words are.
     """
-    own = _OF_GIT.sub("git", text)
-    plain = _CODE.sub(" ", own)
+    normal = _OF_GIT.sub("git", text)
+    plain = _CODE.sub(" ", normal)
     blocks, prose = "\n".join(_FENCED.findall(plain)), _FENCED.sub(" ", plain)
-    counted = [(match[1], 1.0) for match in _CODE.finditer(own)]
+    counted = [(match[1], 1.0) for match in _CODE.finditer(normal)]
     counted += [(match[0], 0.5) for match in _IDENTIFIER.finditer(blocks)]
     for form, value in ((_IDENTIFIER, 1.0), (_NUMBER, 0.75), (_NAME, 0.5)):
         counted += [(match[0].rstrip("."), value) for match in form.finditer(prose)]
     words = {word.casefold() for word in re.findall(r"[A-Za-z][\w-]{3,}", prose)}
-    counted += [(word, 0.5) for word in words & {word.casefold() for word in known}]
+    counted += [(word, 0.5) for word in words & {word.casefold() for word in project_words}]
     things: dict[str, float] = {}
     for thing, value in counted:  # once, as what it counts most
         name = thing.casefold().strip("()`'\" ")
@@ -87,9 +89,11 @@ def points(text: str, known: Collection[str] = (), quotes: Collection[str] = ())
     return sum(things.values()) - 0.75 * len(stock) + SAID * len(shared)
 
 
-def is_generic(text: str, known: Collection[str] = (), quotes: Collection[str] = ()) -> bool:
+def is_generic(
+    text: str, project_words: Collection[str] = (), quotes: Collection[str] = ()
+) -> bool:
     """Whether a text could be in any handbook."""
-    return points(text, known, quotes) < MIN_POINTS
+    return points(text, project_words, quotes) < MIN_POINTS
 
 
 def _stems(text: str) -> set[str]:

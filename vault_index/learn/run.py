@@ -185,7 +185,7 @@ class RunInputs:
     vault: Vault
     caller: LearnCaller
     material: Material
-    seen: Material
+    safe: Material
     orders: tuple[str, ...]
     worth: Significance
     by: str  # the name of the model, RULES without one, or an agent
@@ -207,9 +207,9 @@ class RunInputs:
 
     def answer(self, **outcome: Any) -> Learned:
         """Return the answer to a run with this outcome."""
-        made = {each.id for each in outcome.get("proposals", ())}
+        new_ids = {each.id for each in outcome.get("proposals", ())}
         session = private_id(self.material.session) if self.material.session else ""
-        others = [each for each in review.waiting(self.vault) if each.id not in made]
+        others = [each for each in review.waiting(self.vault) if each.id not in new_ids]
         return Learned(
             waiting=sum(bool(session) and each.session == session for each in others),
             **outcome,
@@ -236,7 +236,7 @@ def learn(
     tokens: int = 0,
     asked_by: str = runs.PERSON,
 ) -> Learned:
-    """Make proposals of what was learned. `folder` is where the user works.
+    """Learn from material, and make proposals. `folder` is where the user works.
 
     A request counts whatever the significance is, with `force` also where the same was learned before. A
     session that ended is learned from once. With `dry_run` nothing is sent or written, and `text` is what
@@ -245,17 +245,17 @@ def learn(
     """
     if scope not in SCOPES:
         raise VaultError(f"there is no scope {scope!r}", f"choose one of {', '.join(SCOPES)}")
-    place = Path(folder) if folder else None
+    user_folder = Path(folder) if folder else None
     name = target if isinstance(target, str) else " ".join(target)
     if scope == FILES:
         paths = target.splitlines() if isinstance(target, str) else target
-        material = gather.files(vault, list(filter(None, map(str.strip, paths))), place)
+        material = gather.files(vault, list(filter(None, map(str.strip, paths))), user_folder)
     elif scope == MEMORY:
-        return _learn_from_memory(vault, caller, place or vault.root, dry_run=dry_run)
+        return _learn_from_memory(vault, caller, user_folder or vault.root, dry_run=dry_run)
     elif scope == COMMITS:
-        material = gather.commits(vault, name or "HEAD", place)
+        material = gather.commits(vault, name or "HEAD", user_folder)
     else:
-        material = gather.session(vault, name or gather.LAST, place)
+        material = gather.session(vault, name or gather.LAST, user_folder)
     if tokens:
         settings = vault.config.with_tables(replace(vault.config[LearnTable], tokens=tokens))
         vault = Vault(vault.root, settings)
@@ -271,8 +271,8 @@ def _learn_from_memory(
     if dry_run:
         text = "\n".join(each.title for each in entries)
         return work.answer(status=runs.DRY, text=text)
-    proposals, left = propose_entries(work, context_of(work), entries, most=len(entries))
-    dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
+    proposals, refused = propose_entries(work, context_of(work), entries, most=len(entries))
+    dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in refused]
     return work.answer(status=status_of(proposals), proposals=proposals, dropped=dropped)
 
 
@@ -289,7 +289,7 @@ def learn_from(
     work, config = prepare(vault, caller, material, dry_run=dry_run), vault.config
     run = work.run(asked_by)
     if dry_run:
-        plan = work.plan if work.model else stages.plan(work.seen, config, work.request)
+        plan = work.plan if work.model else stages.plan(work.safe, config, work.request)
         return work.answer(status=runs.DRY, text="\n\n".join(call.text for call in plan.calls))
     is_unasked = asked_by == runs.NOBODY
     if is_unasked and not work.worth.is_worth(config[LearnTable].significance):
@@ -328,16 +328,16 @@ def prepare(
     name = "" if by else config[LearnTable].model
     worth = significance.score(material, config[LearnTable])
     moments, orders = without_orders(material.moments)
-    seen = replace(material, moments=moments)
+    safe = replace(material, moments=moments)
     model = llm.open_model(name, config) if name else None
-    request = request_of(seen, caller) if model or dry_run else Request()
-    plan = stages.plan(seen, config, request) if model else CallPlan()
+    request = request_of(safe, caller) if model or dry_run else Request()
+    plan = stages.plan(safe, config, request) if model else CallPlan()
     by = by or (model.name if model else RULES)
     return RunInputs(
         vault=vault,
         caller=caller,
         material=material,
-        seen=seen,
+        safe=safe,
         orders=orders,
         worth=worth,
         by=by,
@@ -349,9 +349,9 @@ def prepare(
 
 def request_of(material: Material, caller: LearnCaller) -> Request:
     """Return the request that goes to a model beside the material."""
-    said = "\n".join(each.text for each in material.moments if each.kind == PERSON)
+    typed = "\n".join(each.text for each in material.moments if each.kind == PERSON)
     try:
-        subject = blocks.ends(said, MAX_SUBJECT) or material.project
+        subject = blocks.ends(typed, MAX_SUBJECT) or material.project
         proposal = draft.create(material.project or material.target, subject)
         compared = caller.lessons.compare(proposal)
     except VaultError:  # there is no index
@@ -378,11 +378,11 @@ def _analyse(work: RunInputs) -> Learned:
     except ModelCallError as error:
         status = _STATUS.get(type(error), runs.FAILED)
         return work.answer(status=status, trouble=redact(error.message), hint=error.hint)
-    proposals, left = propose_entries(work, context_of(work), entries)
+    proposals, refused = propose_entries(work, context_of(work), entries)
     outcome = (
-        _FULL if any(why == runs.FULL for _, why in left) else {"status": status_of(proposals)}
+        _FULL if any(why == runs.FULL for _, why in refused) else {"status": status_of(proposals)}
     )
-    dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in left]
+    dropped = [Dropped(each.title[:MAX_TITLE_CHARS], why) for each, why in refused]
     return work.answer(proposals=proposals, dropped=dropped, **outcome)
 
 
@@ -393,11 +393,11 @@ def status_of(proposals: Sequence[Made]) -> str:
 
 def _entries(work: RunInputs) -> list[LearnedLesson]:
     if work.model is None:
-        return by_rule.read(work.seen.moments)
+        return by_rule.read(work.safe.moments)
     work.caller.note(f"sending {work.plan}")
     progress = partial(work.caller.progress, "analysing")
     config, note = work.vault.config, work.caller.note
-    return stages.run(work.model, work.seen, config, work.request, progress, note)
+    return stages.run(work.model, work.safe, config, work.request, progress, note)
 
 
 def propose_entries(
@@ -413,11 +413,11 @@ def propose_entries(
     for entry in sorted(entries, key=lambda entry: -entry.confidence):
         is_room = len(proposals) < most
         admitted = gate.admit(entry, context) if is_room else MANY.format(most=most)
-        made = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
-        if isinstance(made, str) or isinstance(admitted, str):
-            dropped.append((entry, str(made)))
+        outcome = admitted if isinstance(admitted, str) else _store(work.vault, admitted)
+        if isinstance(outcome, str) or isinstance(admitted, str):
+            dropped.append((entry, str(outcome)))
         else:
-            proposals.append(made)
+            proposals.append(outcome)
             new = admitted.proposal
             others = (each for each in context.waiting if each.id != new.id)
             context = replace(context, waiting=(*others, new))
@@ -431,16 +431,16 @@ def _store(vault: Vault, admitted: gate.Admitted | gate.Recurring) -> Made | str
         waits = review.recur(vault, proposal.id, proposal)
         return made_of(waits) if waits else gate.DECIDED
     try:
-        made = review.propose(vault, proposal, admitted.compared)
+        answer = review.propose(vault, proposal, admitted.compared)
     except ProposalsFullError:
         return runs.FULL
-    if made["status"] != review.WAITING:
-        return _REASONS[made["status"]]
-    there = admitted.compared.categories or (proposal.category,)
+    if answer["status"] != review.WAITING:
+        return _REASONS[answer["status"]]
+    categories = admitted.compared.categories or (proposal.category,)
     return made_of(
         proposal,
-        near=made["near"],
-        new_category="" if proposal.category in there else proposal.category,
+        near=answer["near"],
+        new_category="" if proposal.category in categories else proposal.category,
         left_out=admitted.left_out,
         unlinked=admitted.unlinked,
     )
@@ -477,7 +477,7 @@ def context_of(work: RunInputs) -> gate.Context:
             given[id] = lessons.show(id).text
     texts: Sequence[str] = work.material.texts + work.material.spoken  # with the orders it read
     if work.model:  # quotes must stand in what it was sent
-        texts = [timeline.plain(stages.shown(work.seen, work.vault.config, work.request))]
+        texts = [timeline.plain(stages.shown(work.safe, work.vault.config, work.request))]
     addends = ", ".join(f"{each.name} +{each.points}" for each in work.worth.addends)
     return gate.Context(
         material=work.material,

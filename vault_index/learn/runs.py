@@ -67,8 +67,8 @@ def begin(config: Config, run: Run) -> Run | None:
 
     Raises WriteError.
     """
-    at = datetime.now(UTC).isoformat(timespec="microseconds")
-    begun = replace(run, at=at, pid=os.getpid())
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    begun = replace(run, at=now, pid=os.getpid())
     with state.writing(config.home) as db:
         if any(map(_is_running, _same(config, run))):
             return None
@@ -117,8 +117,8 @@ def is_learned(config: Config, run: Run) -> bool:
 
 def was_analysed(config: Config, vault: str, session: str) -> bool:
     """Whether a session was analysed at its end, or that began, and not in vain."""
-    asked = "WHERE vault = ? AND session = ? AND asked_by = ?"
-    found = _select(config, asked, [vault, session, NOBODY])
+    where = "WHERE vault = ? AND session = ? AND asked_by = ?"
+    found = _select(config, where, [vault, session, NOBODY])
     return any(each.status not in LATER for each in found)
 
 
@@ -145,7 +145,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Nudges:
-    """How often the line was `shown`, and how often somebody learned within a day."""
+    """The times that the line was `shown`, and that somebody learned within a day."""
 
     shown: int = 0
     followed: int = 0
@@ -175,7 +175,7 @@ def in_status(vault: Vault) -> LearnStatus:
 
 
 def count_prompts(vault: Vault) -> tuple[int, int]:
-    """Return how many lessons have prompts, and how many there are; 0 without an index."""
+    """Count the lessons with prompts, and all lessons; 0 without an index."""
     try:
         store = vault.open_index().store
     except VaultError:  # the state of the index says so
@@ -187,7 +187,7 @@ def count_prompts(vault: Vault) -> tuple[int, int]:
 def note_nudge(vault: Vault) -> None:
     """Note that the line was shown. Raises WriteError."""
     home, now = vault.config.home, time.time()
-    shown = [at for at in _shown(vault) if now - at < NUDGES_SECONDS]
+    shown = [when for when in _shown(vault) if now - when < NUDGES_SECONDS]
     state.keep_fact(home, _nudges_of(vault), [*shown, now])
 
 
@@ -199,12 +199,12 @@ def nudges(vault: Vault) -> Nudges:
         for each in runs(vault.config, str(vault.root))
         if each.at and each.asked_by != NOBODY
     ] if shown else []  # fmt: skip
-    followed = sum(any(0 <= at - one <= FOLLOWED_SECONDS for at in ran) for one in shown)
+    followed = sum(any(0 <= when - one <= FOLLOWED_SECONDS for when in ran) for one in shown)
     return Nudges(len(shown), followed)
 
 
 def _shown(vault: Vault) -> list[float]:
-    return [float(at) for at in state.fact(vault.config.home, _nudges_of(vault)) or ()]
+    return [float(when) for when in state.fact(vault.config.home, _nudges_of(vault)) or ()]
 
 
 def _nudges_of(vault: Vault) -> str:
@@ -213,18 +213,18 @@ def _nudges_of(vault: Vault) -> str:
 
 def summary(config: Config, vault: str = "") -> Learning:
     """Sum up the runs, of one vault or all."""
-    there = runs(config, vault)
-    last = there[-1] if there else None
+    all_runs = runs(config, vault)
+    last = all_runs[-1] if all_runs else None
     return Learning(
-        runs=len(there),
-        by_status=dict(Counter(each.status for each in there)),
+        runs=len(all_runs),
+        by_status=dict(Counter(each.status for each in all_runs)),
         failed=sum(
             each.status in TROUBLED or (each.status == BEGUN and not _is_running(each))
-            for each in there
+            for each in all_runs
         ),
-        proposed=sum(len(each.proposals) for each in there),
-        dropped=dict(sum((Counter(each.dropped) for each in there), Counter[str]())),
-        usage=sum((Usage(**each.usage) for each in there), Usage()),
+        proposed=sum(len(each.proposals) for each in all_runs),
+        dropped=dict(sum((Counter(each.dropped) for each in all_runs), Counter[str]())),
+        usage=sum((Usage(**each.usage) for each in all_runs), Usage()),
         last=last.at if last else "",
         trouble=last.trouble if last and last.status in TROUBLED else "",
         auto=config[LearnTable].auto,

@@ -76,7 +76,7 @@ class Significance:
 
 
 def score(material: Material, settings: LearnTable = USUAL) -> Significance:
-    """Return how much a material is worth by the settings, without the paths that they exclude."""
+    """Return the worth of a material by the settings, without the paths that they exclude."""
     is_wanted = diff.wanted(settings.exclude)
     changes = [change for change in material.changes if is_wanted(change.path)]
     lines = sum(change.lines_added + change.lines_removed for change in changes)
@@ -108,12 +108,12 @@ def _sign(material: Material, corrections: int) -> str:
 
 
 def _new_pattern(material: Material, is_wanted: Callable[[str], bool]) -> str:
-    """Return what a manifest names for the first time, or a kind of file or module that is new."""
-    there = timeline.moments_of_diff(material.diff) if material.diff else material.moments
-    edits = [each for each in there if each.kind in CHANGES and _MANIFEST.search(each.about)]
+    """Return a manifest's new name, or a kind of file or module that is new, as a line; "" for none."""
+    moments = timeline.moments_of_diff(material.diff) if material.diff else material.moments
+    edits = [each for each in moments if each.kind in CHANGES and _MANIFEST.search(each.about)]
     for path in filter(is_wanted, dict.fromkeys(each.about for each in edits)):
         sides = [each.sides() for each in edits if each.about == path]
-        before = {"require", *_WORD.findall("\n".join(taken for taken, _ in sides))}
+        before = {"require", *_WORD.findall("\n".join(removed for removed, _ in sides))}
         words = _WORD.findall("\n".join(added for _, added in sides))
         if name := next((word for word in words if word not in before), ""):
             return f"new in {path}: {name}"

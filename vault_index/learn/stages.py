@@ -163,9 +163,9 @@ def plan(material: Material, config: Config, request: Request) -> CallPlan:
     stages, calls = names(config), []
     for number, stage in enumerate(stages):
         answers = {each: {"answer": f"(that of the step {each})"} for each in stages[:number]}
-        asked = _asked_for(material, config, request, stage, answers)
+        question = _asked_for(material, config, request, stage, answers)
         system = _system(stage, material, config)
-        text = f"{system}\n\n{backend.with_schema(asked, _KEYS[stage])}"
+        text = f"{system}\n\n{backend.with_schema(question, _KEYS[stage])}"
         chars = len(text) + number * _MAX_ANSWER + _AGAIN_CHARS
         calls.append(Planned(stage, chars, text))
     host, leaves = receiver(config)
@@ -197,7 +197,7 @@ def run(
 
 
 def max_entries(config: Config, material: Material) -> int:
-    """Return how many entries of an analysis may become proposals: more of a long session."""
+    """Return the most entries of an analysis that may become proposals: more of a long session."""
     if config[LearnTable].max_entries:
         return min(config[LearnTable].max_entries, MAX_ENTRIES)
     chars = sum(len(each.text) for each in material.moments)
@@ -283,8 +283,8 @@ def _background(answers: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     rows = [("file", [f"{e['path']}: {e['role']}; {e['change']}" for e in what.get("files", ())])]
     rows += [("problem", [why["problem"]] if why.get("problem") else [])]
     rows += [("trade-off", why.get("trade_offs", ())), ("instead of", why.get("alternatives", ()))]
-    every = patterns.get("patterns", ())
-    rows += [("pattern", [f"{each['name']}: {each['applicability']}" for each in every])]
+    listed = patterns.get("patterns", ())
+    rows += [("pattern", [f"{each['name']}: {each['applicability']}" for each in listed])]
     rows += [("practice", patterns.get("practices", ()))]
     return tuple((label, text) for label, texts in rows for text in texts)
 

@@ -132,11 +132,11 @@ def propose(
     batch = secrets.token_hex(4)
     proposals, dropped = list[Made](), list[Dropped]()
     for values in answers:
-        made = _proposed(vault, caller, values, batch, by)
-        if isinstance(made, str):
-            dropped.append(Dropped(str(values.get("lesson", ""))[: run.MAX_TITLE_CHARS], made))
+        outcome = _proposed(vault, caller, values, batch, by)
+        if isinstance(outcome, str):
+            dropped.append(Dropped(str(values.get("lesson", ""))[: run.MAX_TITLE_CHARS], outcome))
         else:
-            proposals.append(made)
+            proposals.append(outcome)
     return Tended(batch if proposals else "", proposals, dropped)
 
 
@@ -153,7 +153,7 @@ def _proposed(
     prompts, left_out = _new_prompts(values.get("prompts", ()), lesson)
     lines, more = _new_lines(values.get("failing_lines", ()), lesson)
     proposal = replace(
-        draft.create(lesson.title, _said(prompts, lines), by=by),
+        draft.create(lesson.title, _text_of(prompts, lines), by=by),
         prompts=prompts,
         fires_on_error=lines,
         changes=lesson.id,
@@ -161,12 +161,12 @@ def _proposed(
         batch=batch,
         why="it had no prompts",
     )
-    taken = _taken(caller, proposal)
-    left_out += [*more, *((each, gate.OTHER) for each in prompts if each in taken)]
-    prompts = tuple(each for each in prompts if each not in taken)[:MAX_PROMPTS]
+    claimed = _taken(caller, proposal)
+    left_out += [*more, *((each, gate.OTHER) for each in prompts if each in claimed)]
+    prompts = tuple(each for each in prompts if each not in claimed)[:MAX_PROMPTS]
     if not prompts:
         return "; ".join([NONE_LEFT, *(f"{text!r:.80}: {why}" for text, why in left_out)])
-    text = _said(prompts, lines)
+    text = _text_of(prompts, lines)
     proposal = replace(proposal, prompts=prompts, text=text, id=draft.id_of(lesson.id, text))
     return _stored(vault, proposal, left_out)
 
@@ -176,12 +176,12 @@ def _stored(vault: Vault, proposal: Proposal, left_out: Sequence[tuple[str, str]
         return gate.SECRET
     try:
         proposal = review.checked(proposal)
-        made = review.propose(vault, proposal)
+        answer = review.propose(vault, proposal)
     except ProposalsFullError:
         return runs.FULL
     except CheckError as error:
         return error.message
-    if made["status"] != review.WAITING:
+    if answer["status"] != review.WAITING:
         return gate.REJECTED
     return run.made_of(proposal, left_out=left_out)
 
@@ -190,23 +190,23 @@ def _new_prompts(
     texts: Iterable[str], lesson: WholeEntry
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """Return the prompts that a lesson has not, and the others with the reason."""
-    known = {*map(hash_of_prompt, (*lesson.prompts, *lesson.fires_on, *lesson.silent_on))}
+    hashes = {*map(hash_of_prompt, (*lesson.prompts, *lesson.fires_on, *lesson.silent_on))}
     new, left_out = list[str](), list[tuple[str, str]]()
     for text in dict.fromkeys(grounding.squeezed(str(each)) for each in texts):
         text = text[: grounding.MAX_PROMPT_CHARS]
-        why = HAS if hash_of_prompt(text) in known else gate.why_no_prompt(text)
+        why = HAS if hash_of_prompt(text) in hashes else gate.why_no_prompt(text)
         left_out += [(text, why)] if why and text else []
         new += [text] if text and not why else []
-        known.add(hash_of_prompt(text))
+        hashes.add(hash_of_prompt(text))
     return tuple(new), left_out
 
 
 def _new_lines(
     texts: Iterable[str], lesson: WholeEntry
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    known = {*map(failure.normalise, (*lesson.fires_on_error, *lesson.silent_on_error))}
+    old_lines = {*map(failure.normalise, (*lesson.fires_on_error, *lesson.silent_on_error))}
     lines = dict.fromkeys(grounding.squeezed(str(each)) for each in texts)
-    new = [each for each in lines if each and failure.normalise(each) not in known]
+    new = [each for each in lines if each and failure.normalise(each) not in old_lines]
     good = [each for each in new if failure.is_specific(each) and len(each) <= gate.MAX_LINE_CHARS]
     return tuple(good[:MAX_LINES]), [(each, COMMON) for each in new if each not in good]
 
@@ -220,11 +220,11 @@ def _taken(caller: LearnCaller, proposal: Proposal) -> frozenset[str]:
     return frozenset(each.prompt for each in outlook if each.other)
 
 
-def _said(prompts: Sequence[str], lines: Sequence[str]) -> str:
+def _text_of(prompts: Sequence[str], lines: Sequence[str]) -> str:
     """Return the text of a proposal that only adds prompts or lines, for its reviewer."""
-    said = ["It answers these prompts from now on:", *(f"- {each}" for each in prompts)]
-    said += ["", "It comes when a command prints:"] if lines else []
-    return "\n".join([*said, *(f"- `{each}`" for each in lines)])
+    text_lines = ["It answers these prompts from now on:", *(f"- {each}" for each in prompts)]
+    text_lines += ["", "It comes when a command prints:"] if lines else []
+    return "\n".join([*text_lines, *(f"- `{each}`" for each in lines)])
 
 
 def by_model(
@@ -239,7 +239,7 @@ def by_model(
         hint = "type `/lessons:tend` to your agent, or `lessons config set learn.model claude`"
         raise VaultError("no model writes prompts: learn.model is not set", f"use one: {hint}")
     bare = untended(vault, most).lessons
-    groups = [bare[at : at + AT_ONCE] for at in range(0, len(bare), AT_ONCE)]
+    groups = [bare[start : start + AT_ONCE] for start in range(0, len(bare), AT_ONCE)]
     system = (_PROMPTS / "tend.md").read_text("utf-8")
     calls = tuple(_planned(system, group) for group in groups)
     host, leaves = stages.receiver(vault.config)
@@ -250,11 +250,11 @@ def by_model(
     caller.note(f"sending {plan}")
     answers, trouble, hint = list[Mapping[str, Any]](), "", ""
     try:
-        for done, group in enumerate(groups):
-            caller.progress("writing prompts", done * AT_ONCE, len(bare))
-            said = stages.asked(model, "prompts", system, _handed(group), _KEYS, caller.note)
+        for number, group in enumerate(groups):
+            caller.progress("writing prompts", number * AT_ONCE, len(bare))
+            answer = stages.asked(model, "prompts", system, _handed(group), _KEYS, caller.note)
             ids = {each.id for each in group}
-            answers += [each for each in said["lessons"] if each["lesson"] in ids]
+            answers += [each for each in answer["lessons"] if each["lesson"] in ids]
     except ModelCallError as error:  # what came before is kept
         trouble, hint = redact(error.message), error.hint
     tended = propose(vault, caller, answers[:MOST], model.name)

@@ -53,10 +53,10 @@ _LABEL = re.compile(rf"(?m)^(?:{'|'.join(KINDS)}): ?")
 
 
 def of_session(
-    there: Iterable[Moment], is_wanted: Callable[[str], bool] = lambda _path: True
+    moments: Iterable[Moment], is_wanted: Callable[[str], bool] = lambda _path: True
 ) -> Iterator[Moment]:
     """Yield the moments worth learning from: no calls that only look, no unwanted changes."""
-    for each in there:
+    for each in moments:
         if each.kind == PERSON and each.origin == events.PLAN:  # the agent wrote it
             yield replace(each, kind=AGENT)
         elif each.kind == PERSON:
@@ -98,7 +98,7 @@ def moments_of_diff(text: str) -> Iterator[Moment]:
 class _TimelinePiece(NamedTuple):
     """A moment, or a line of what the agent said. `worth`: the lowest goes first."""
 
-    place: int  # of its moment
+    position: int  # of its moment
     label: str  # that its moment begins with
     text: str
     worth: int
@@ -118,7 +118,7 @@ _PERSON_SHARE, _FAILED_SHARE = 0.5, 0.35  # of the room, above which such texts 
 _SCALES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)
 
 
-def fit(there: Sequence[Moment], max_chars: int) -> str:
+def fit(moments: Sequence[Moment], max_chars: int) -> str:
     """Return the text of moments in at most so many characters.
 
     Over that, long texts of the person and of failures become shorter, then pieces are left out:
@@ -129,25 +129,25 @@ def fit(there: Sequence[Moment], max_chars: int) -> str:
     scale = {PERSON: 1.0, FAILED: 1.0}
     for kind, share in ((PERSON, _PERSON_SHARE), (FAILED, _FAILED_SHARE)):
         for scale[kind] in _SCALES:
-            shown = (_shown(each, scale[kind]) for each in there if _label(each) == kind)
+            shown = (_shown(each, scale[kind]) for each in moments if _label(each) == kind)
             if sum(map(len, shown)) <= share * room:
                 break
     pieces = [
         piece
-        for place, each in enumerate(_with_repeats(there))
-        for piece in _pieces(place, each, scale)
+        for position, each in enumerate(_with_repeats(moments))
+        for piece in _pieces(position, each, scale)
     ]
     over = sum(piece.size for piece in pieces) - room
-    gone = set[int]()
-    for at, piece in sorted(enumerate(pieces), key=lambda pair: (pair[1].worth, -pair[1].part)):
+    left_out = set[int]()
+    for index, piece in sorted(enumerate(pieces), key=lambda pair: (pair[1].worth, -pair[1].part)):
         if over <= 0:
             break
-        gone.add(at)
+        left_out.add(index)
         over -= piece.size
     lines, last = [OPEN], -1
-    for piece in (piece for at, piece in enumerate(pieces) if at not in gone):
-        lines.append(piece.text if piece.place == last else f"{piece.label}{piece.text}")
-        last = piece.place
+    for piece in (piece for index, piece in enumerate(pieces) if index not in left_out):
+        lines.append(piece.text if piece.position == last else f"{piece.label}{piece.text}")
+        last = piece.position
     return "\n".join([*lines, CLOSE])
 
 
@@ -166,14 +166,14 @@ def defused(text: str) -> str:
     return _LABEL.sub(lambda label: f"\\{label[0]}", _FENCE.sub(r"<\\\1", text))
 
 
-def _with_repeats(there: Iterable[Moment]) -> Iterator[Moment]:
+def _with_repeats(moments: Iterable[Moment]) -> Iterator[Moment]:
     """Yield moments; a failure that was there before is routine."""
-    known = set[tuple[str, ...]]()
-    for each in there:
+    earlier = set[tuple[str, ...]]()
+    for each in moments:
         if each.kind == FAILED:
             same = tuple(map(failure.normalise, failure.read(each.about, each.text).lines))
-            yield replace(each, is_routine=each.is_routine or same in known)
-            known.add(same)
+            yield replace(each, is_routine=each.is_routine or same in earlier)
+            earlier.add(same)
         else:
             yield each
 
@@ -182,15 +182,15 @@ def _label(moment: Moment) -> str:
     return FAILED if moment.kind == REFUSED else moment.kind
 
 
-def _pieces(place: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[_TimelinePiece]:
+def _pieces(position: int, moment: Moment, scale: Mapping[str, float]) -> Iterator[_TimelinePiece]:
     label = f"{_label(moment)}: "
     if moment.kind == AGENT:
         for line, worth in _telling_lines(moment.text):
-            yield _TimelinePiece(place, label, defused(line), worth)
+            yield _TimelinePiece(position, label, defused(line), worth)
     else:
         worth = ROUTINE if moment.is_routine else _WORTH[moment.kind]
         shown = defused(_shown(moment, scale.get(_label(moment), 1.0)))
-        yield _TimelinePiece(place, label, shown, worth, moment.part)
+        yield _TimelinePiece(position, label, shown, worth, moment.part)
 
 
 def _shown(moment: Moment, scale: float) -> str:
@@ -214,16 +214,16 @@ def _shown(moment: Moment, scale: float) -> str:
 
 
 def _telling_lines(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the lines of what an agent said, without announcements, each with its worth."""
+    """Yield the lines of an agent's text, without announcements, each with its worth."""
     is_code = False
     for line in text.splitlines():
         if line.lstrip().startswith("```"):
             is_code = not is_code
         elif is_code:
             yield line, CHANGED
-        elif said := " ".join(filter(_says_something, blocks.split(line))):
-            concludes = vocabulary.concludes(said) and not said.startswith("|")
-            yield said, CONCLUDED if concludes else SAID
+        elif statement := " ".join(filter(_says_something, blocks.split(line))):
+            concludes = vocabulary.concludes(statement) and not statement.startswith("|")
+            yield statement, CONCLUDED if concludes else SAID
 
 
 def _says_something(sentence: str) -> bool:

@@ -131,7 +131,7 @@ def build(vault: Vault, tags: Sequence[str] = (), *, dry_run: bool = False) -> l
     for tag in sorted(named or wanted):
         now = clusters.get(tag) or Cluster(tag, ())
         try:
-            state, why = _made(vault, now, tag in before, dry_run)
+            state, why = _make(vault, now, tag in before, dry_run)
         except VaultError as error:
             state, why = FAILED, error.message
         built.append(_built(vault, now, state, why))
@@ -161,34 +161,36 @@ def _built(vault: Vault, now: Cluster, state: str, why: str) -> Built:
     )
 
 
-def _made(vault: Vault, now: Cluster, is_built: bool, dry_run: bool) -> tuple[str, str]:
+def _make(vault: Vault, now: Cluster, is_built: bool, dry_run: bool) -> tuple[str, str]:
     """Build a skill; return its state, and why. Raises VaultError."""
     if not is_built and not now.is_ready:
         return SKIPPED, f"too little is left of it: {_has(now)}"
     if not now.patterns:
         return GONE, _NO_LESSONS
-    made, folder = render.files_of(now), vault.root / FOLDER / now.name
+    contents, folder = render.files_of(now), vault.root / FOLDER / now.name
     # hooks may withhold it as a whole, whatever each lesson of it says alone
-    withheld = check.withheld(f"{FOLDER}/{now.name}/{FILE}", made[FILE], is_lesson=False).why
+    withheld = check.withheld(f"{FOLDER}/{now.name}/{FILE}", contents[FILE], is_lesson=False).why
     if withheld:
         return FAILED, f"it would be withheld: {withheld}"
     files.refuse_other_repository(folder, vault.root)
-    state = _put(vault.root, folder, made, dry_run)
+    state = _put(vault.root, folder, contents, dry_run)
     return state, _KEPT if state == EDITED else ""
 
 
-def _put(top: Path, folder: Path, made: Mapping[str, bytes], dry_run: bool = False) -> str:
+def _put(top: Path, folder: Path, contents: Mapping[str, bytes], dry_run: bool = False) -> str:
     """Write the files of a skill, unless somebody changed them; return the state. Raises VaultError."""
     files.refuse_links(folder, top)
-    read = {name: files.read_if_any(folder / name) for name in made}
+    read = {name: files.read_if_any(folder / name) for name in contents}
     present = {name: render.plain(data) for name, data in read.items() if data is not None}
-    if present == made:
+    if present == contents:
         return UNCHANGED
-    if any(not render.is_as_built(data) and data != made[name] for name, data in present.items()):
+    if any(
+        not render.is_as_built(data) and data != contents[name] for name, data in present.items()
+    ):
         return EDITED
-    for name in () if dry_run else made:
-        if read[name] != made[name]:
-            files.put_file(folder / name, made[name], expected=read[name], within=top)
+    for name in () if dry_run else contents:
+        if read[name] != contents[name]:
+            files.put_file(folder / name, contents[name], expected=read[name], within=top)
     return CHANGED if FILE in present else NEW
 
 
@@ -221,11 +223,11 @@ def copy(vault: Vault, top: Path) -> dict[str, str]:
     """
     states: dict[str, str] = {}
     for built in built_in(vault.root / FOLDER).values():
-        place, made = top / built.folder.name, built.files
-        is_linked = any(each.is_symlink() for each in (place, *map(place.joinpath, made)))
-        copied = {name: render.plain(data) for name, data in made.items()}
-        state = EDITED if is_linked else _put(top, place, copied)
-        states[str(place)] = KEPT if state == EDITED else state
+        target, contents = top / built.folder.name, built.files
+        is_linked = any(each.is_symlink() for each in (target, *map(target.joinpath, contents)))
+        copied = {name: render.plain(data) for name, data in contents.items()}
+        state = EDITED if is_linked else _put(top, target, copied)
+        states[str(target)] = KEPT if state == EDITED else state
     return states
 
 

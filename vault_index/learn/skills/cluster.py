@@ -96,8 +96,8 @@ def collect(vault: Vault, built: Collection[str] = ()) -> list[Cluster]:
             by_tag.setdefault(tag, {})[pattern.id] = pattern
     clusters: dict[tuple[str, ...], Cluster] = {}
     for tag in sorted(by_tag, key=lambda name: (name not in built, name)):
-        made = Cluster(tag, tuple(by_tag[tag].values()), vault.config[SkillsTable])
-        clusters.setdefault(tuple(by_tag[tag]), made)
+        cluster = Cluster(tag, tuple(by_tag[tag].values()), vault.config[SkillsTable])
+        clusters.setdefault(tuple(by_tag[tag]), cluster)
     safe = (
         _safe(each) if each.has_enough or each.tag in built else each for each in clusters.values()
     )
@@ -140,5 +140,5 @@ def _safe(cluster: Cluster) -> Cluster:
         reasons = (finding for finding in found if finding.severity == ERROR or finding.holds)
         if first := min(reasons, default=None):
             refused[each.id] = f"{first.rule}: {first.message}"
-    left = tuple(each for each in cluster.patterns if each.id not in refused)
-    return replace(cluster, patterns=left, left_out=refused)
+    patterns = tuple(each for each in cluster.patterns if each.id not in refused)
+    return replace(cluster, patterns=patterns, left_out=refused)

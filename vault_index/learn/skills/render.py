@@ -26,7 +26,7 @@ def files_of(cluster: Cluster) -> dict[str, bytes]:
     """Return the files of a skill by name, SKILL.md last: the same for the same lessons."""
     patterns = cluster.patterns
     number = count(len(patterns), "pattern")
-    headings = [f"{place}. {line(each.title, 100)}" for place, each in enumerate(patterns, 1)]
+    headings = [f"{index}. {line(each.title, 100)}" for index, each in enumerate(patterns, 1)]
     reference = _filled(
         REFERENCE,
         tag=cluster.tag,
@@ -48,14 +48,14 @@ def files_of(cluster: Cluster) -> dict[str, bytes]:
 
 
 def description(cluster: Cluster) -> str:
-    """Return when to use a skill, by its lessons' titles and prompts.
+    """Describe when to use a skill, by its lessons' titles and prompts.
 
     Each lesson has its turn before another has a second.
     """
     turns = itertools.zip_longest(*((each.title, *each.fires_on) for each in cluster.patterns))
     titles, *more = ([phrase(text) for text in turn if text] for turn in turns)
-    asked = "; ".join(f"'{text}'" for text in itertools.chain.from_iterable(more))
-    use = f"for requests like {asked}" if asked else f"when the work is about {cluster.tag}"
+    requests = "; ".join(f"'{text}'" for text in itertools.chain.from_iterable(more))
+    use = f"for requests like {requests}" if requests else f"when the work is about {cluster.tag}"
     about = f"Patterns learned in this project about {cluster.tag}: {'; '.join(titles)}. Use {use}."
     return one_line(about, MAX_DESCRIPTION_CHARS)
 
@@ -77,9 +77,9 @@ def _section(heading: str, pattern: UsedLesson) -> str:
     id = line(pattern.id).replace("`", "'")
     about = f"Confidence: {pattern.confidence} of 5. Lesson: `{id}`"
     prompts = "\n".join(f"- {line(text)}" for text in pattern.fires_on)
-    asked = ["Asked as:", prompts] if prompts else []
+    prompt_lines = ["Asked as:", prompts] if prompts else []
     return "\n\n".join(
-        [f"## {heading}", about, "\n".join(quote.lines(clean(pattern.text))), *asked]
+        [f"## {heading}", about, "\n".join(quote.lines(clean(pattern.text))), *prompt_lines]
     )
 
 
