@@ -111,15 +111,15 @@ class _Completion:
         if vectors_of is None:
             return {}
         vectors: dict[str, np.ndarray] = {}
-        every, done = round(len(contents) * due / len(paths)), 0
+        total, count = round(len(contents) * due / len(paths)), 0
         for batch in _batches(contents, BATCH):
             try:
                 vectors |= vectors_of(batch, table.vectors(batch))
             except EmbedderError as error:
                 self.error = error
                 break
-            done += len(batch)
-            self.progress(done, every)
+            count += len(batch)
+            self.progress(count, total)
         self.made += cache.made
         return vectors
 
@@ -139,9 +139,9 @@ class _Completion:
             ]
             table = source.table(index, known.dimension)
             named = [source.folder + path for path in same]
-            left, written = table.add_vectors(filters.some_of("path", named), vectors)
+            incomplete, written = table.add_vectors(filters.some_of("path", named), vectors)
             entries = {
-                path: replace(known.files[path], lacks=source.folder + path in left)
+                path: replace(known.files[path], lacks=source.folder + path in incomplete)
                 for path in same
             }
             self.wrote = True
@@ -149,6 +149,6 @@ class _Completion:
 
 
 def _batches(contents: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:
-    every = iter(contents.items())
-    while batch := dict(islice(every, size)):
+    items = iter(contents.items())
+    while batch := dict(islice(items, size)):
         yield batch

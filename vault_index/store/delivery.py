@@ -86,15 +86,15 @@ COLUMNS = "event, session, agent, prompt, said, floor, ms, by, silent, missed, t
 
 def record(home: Path, root: Path, new: Delivery) -> None:
     """Note a search for an agent. Raises WriteError."""
-    at = new.time or iso_time(time.time())
-    new = replace(new, time=at, session=new.session[:MAX_SESSION_CHARS])
+    when = new.time or iso_time(time.time())
+    new = replace(new, time=when, session=new.session[:MAX_SESSION_CHARS])
     values = [getattr(new, name) for name in COLUMNS.split(", ")]
     vault = state.vault_of(root)
     with state.writing(home) as db:
         insert = f"INSERT INTO injection (vault, {COLUMNS}) VALUES ({state.slots([0, *values])})"
         id = db.execute(insert, [vault, *values]).lastrowid
-        for place, each in enumerate(new.given):
-            state.insert(db, "given", each, injection=id, place=place, vault=vault)
+        for position, each in enumerate(new.given):
+            state.insert(db, "given", each, injection=id, place=position, vault=vault)
 
 
 def received(home: Path, root: Path, session: str, agent: str = "") -> tuple[list[str], list[str]]:
@@ -151,11 +151,11 @@ def told_about(home: Path, root: Path, event: Event, about: str) -> list[list[st
         f" AND NOT is_lost AND form <> '{NEAR}' ORDER BY i.id, place"
     )
     of = [*session_key(root, event.session_id), event.agent_id, event.hook_event_name, about]
-    told: dict[int, list[str]] = {}
+    by_injection: dict[int, list[str]] = {}
     with state.reading(home) as db:
         for id, lesson in db.execute(query, of):
-            told.setdefault(id, []).append(lesson)
-    return [*told.values()]
+            by_injection.setdefault(id, []).append(lesson)
+    return [*by_injection.values()]
 
 
 # An agent starts the hooks of an event side by side and waits for them: a user's and a project's settings
@@ -187,23 +187,23 @@ def claim(home: Path, root: Path, event: Event) -> bool:
         now = time.time()
         # one later than now was made before the clock was put back
         period = (0.0, math.inf) if is_once else (event.began, now)
-        held = db.execute(holder, [*about, *period]).fetchone()
-        if held is None:
+        claimed = db.execute(holder, [*about, *period]).fetchone()
+        if claimed is None:
             db.execute("INSERT INTO claim VALUES (?, ?, ?, ?, ?)", [*about, now, ours])
             db.execute("DELETE FROM claim WHERE abs(at - ?) > ?", [now, CLAIM_SECONDS])
-    return held is None or held[0] == ours
+    return claimed is None or claimed[0] == ours
 
 
-def leave_note(home: Path, root: Path, event: Event, told: HookReply) -> None:
-    """Leave what a subagent should be told for when it has started. Raises WriteError.
+def leave_note(home: Path, root: Path, event: Event, reply: HookReply) -> None:
+    """Leave a reply for a subagent, which takes it when it has started. Raises WriteError.
 
     Claude Code tells the prompt to the hook before the tool that starts a subagent, whose answer goes to
     the caller. The subagent reads the answer of `SubagentStart`, which is not told the prompt, and so
     takes the oldest note of its session and kind of agent. A note has only the hash of the prompt.
     """
     with state.writing(home) as db:
-        place = [*session_key(root, event.session_id), event.agent_type]
-        note = [*place, time.time(), json.dumps(asdict(told))]
+        agent_key = [*session_key(root, event.session_id), event.agent_type]
+        note = [*agent_key, time.time(), json.dumps(asdict(reply))]
         db.execute("INSERT INTO note VALUES (?, ?, ?, ?, ?)", note)
 
 
@@ -215,8 +215,8 @@ def take_note(home: Path, root: Path, event: Event) -> HookReply | None:
     )
     with state.writing(home) as db:
         db.execute("DELETE FROM note WHERE abs(at - ?) > ?", [time.time(), NOTE_SECONDS])
-        place = [*session_key(root, event.session_id), event.agent_type]
-        found = db.execute(first, place).fetchone()
+        agent_key = [*session_key(root, event.session_id), event.agent_type]
+        found = db.execute(first, agent_key).fetchone()
         if found is None:
             return None
         db.execute("DELETE FROM note WHERE rowid = ?", found[:1])

@@ -55,9 +55,9 @@ class Filter:
         """
         tests = []
         if self.tags:
-            own = "concat('|', lower(array_to_string(tags, '|')), '|')"
+            tag_text = "concat('|', lower(array_to_string(tags, '|')), '|')"
             named = (
-                f"contains({own}, {quoted(f'|{composed(tag).strip().lower()}|')})"
+                f"contains({tag_text}, {quoted(f'|{composed(tag).strip().lower()}|')})"
                 for tag in self.tags
             )
             tests.append(" OR ".join(named))
@@ -134,7 +134,7 @@ def _touching(file: str) -> str:
     named = "concat('|', array_to_string(touched, '|'), '|')"
     tests = [f"contains({named}, {quoted(f'{file}|')})", f"contains({named}, {quoted(f'{file}/')})"]
     parts = file.split("/")[1:]  # the file of an absolute path is kept below its project's folder
-    tails = ("/" + "/".join(parts[at:]) for at in range(1, len(parts)))
+    tails = ("/" + "/".join(parts[number:]) for number in range(1, len(parts)))
     tests += [f"contains({named}, {quoted(f'|{tail}|')})" for tail in tails]
     return " OR ".join(tests)
 

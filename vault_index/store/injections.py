@@ -238,7 +238,7 @@ def uses(home: Path, root: Path, ids: Collection[str] | None = None) -> Counter[
 
 
 def last_use(home: Path, root: Path, lesson: str) -> str:
-    """Return when agents got a lesson last, in ISO 8601; "" for never."""
+    """Return the time at which agents got a lesson last, in ISO 8601; "" for never."""
     query = (
         "SELECT max(time) FROM given g JOIN injection i ON i.id = g.injection"
         f" WHERE g.vault = ? AND lesson = ? AND {_LESSONS}"

@@ -148,8 +148,8 @@ def _our_error(error: BaseException, index: Place) -> VaultError:
         return system
     if isinstance(error, OSError):
         message = error.strerror or message
-    place = str(index).strip("/")  # LanceDB names a file without the first slash, too
-    for name in (f"file:///{place}/", f"/{place}/", f"{place}/", f"/{place}"):
+    path = str(index).strip("/")  # LanceDB names a file without the first slash, too
+    for name in (f"file:///{path}/", f"/{path}/", f"{path}/", f"/{path}"):
         message = message.replace(name, "")  # it may be longer than all the rest
     damage = " ".join(message.split())[:MAX_DAMAGE_CHARS]
     hint = "run `lessons index --rebuild`"
@@ -157,7 +157,7 @@ def _our_error(error: BaseException, index: Place) -> VaultError:
 
 
 def _of_system(error: BaseException, message: str, index: Place) -> VaultError | None:
-    """Return the error for what the system refused, which no rebuild mends; None for damage.
+    """Return the error for a refusal of the system, which no rebuild mends; None for damage.
 
     LanceDB names the number of a system's error, and of damage none. A file that is missing within the
     index is damage.
@@ -168,26 +168,26 @@ def _of_system(error: BaseException, message: str, index: Place) -> VaultError |
     if cause is None:
         return None
     number = cause.errno
-    place = Path(named[2]) if named and named[2] else None
-    is_within = place is None or str(index).strip("/") in str(place)
+    file = Path(named[2]) if named and named[2] else None
+    is_within = file is None or str(index).strip("/") in str(file)
     if index_files.is_missing(cause) or number == errno.EISDIR:
-        if is_within or place is None:
+        if is_within or file is None:
             return None
         hint = "set TMPDIR to a folder that is there and can be written"
-        return WriteError(f"cannot write {place.parent}: {cause.strerror}", hint)
+        return WriteError(f"cannot write {file.parent}: {cause.strerror}", hint)
     if number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS) or (
         number in (errno.EACCES, errno.EPERM) and "Unable to open file" not in message
     ):
-        where = index if is_within or place is None else place.parent
+        where = index if is_within or file is None else file.parent
         return WriteError(
             f"cannot write {where}: {cause.strerror}", hint_for(cause, "make the folder writable")
         )
     return unreadable(f"the index at {index}", cause, "make it readable")
 
 
-def _reason(said: str, reasons: Mapping[str, Sequence[str]]) -> str:
-    said = said.lower()
-    whys = (why for why, signs in reasons.items() if any(sign in said for sign in signs))
+def _reason(message: str, reasons: Mapping[str, Sequence[str]]) -> str:
+    message = message.lower()
+    whys = (why for why, signs in reasons.items() if any(sign in message for sign in signs))
     return next(whys, "")
 
 
@@ -258,7 +258,7 @@ class LanceTable:
         key = columns.field(KEY).with_metadata({_IS_KEY: "1"})
         columns = columns.set(columns.get_field_index(KEY), key)
         connection = _connect(self.folder, self._wait)
-        made = self._wait(connection.create_empty_table, schema.table, "create", columns)
+        table = self._wait(connection.create_empty_table, schema.table, "create", columns)
         configs = [
             *((column, BTree()) for column in schema.indexed),
             *((column, LabelList()) for column in schema.indexed_lists),
@@ -268,10 +268,10 @@ class LanceTable:
         for column, config in configs:
             if column:
                 self._again(
-                    made.create_index,
+                    table.create_index,
                     column, index=config, replace=True, wait_timeout=None, name=None, train=True,
                 )  # fmt: skip
-        self._opened = made
+        self._opened = table
 
     @_with_our_errors
     def version(self) -> int:
@@ -364,12 +364,12 @@ class LanceTable:
         return len(self._wait(self._table.list_versions))
 
     def _again(self, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Do what another publisher may have preempted, which LanceDB does not repeat by itself."""
-        for left in reversed(range(TRIES)):
+        """Repeat a call that another publisher preempted, as LanceDB does not by itself."""
+        for retries in reversed(range(TRIES)):
             try:
                 return self._wait(call, *args, **named)
             except (RuntimeError, OSError) as error:
-                if not left or _PREEMPTED not in str(error):
+                if not retries or _PREEMPTED not in str(error):
                     raise
                 time.sleep(random.uniform(0, TRY_SECONDS))
         return None
@@ -402,7 +402,7 @@ def _chosen(
     return query
 
 
-def _connect(place: Place, waits: Callable[..., Any]) -> Any:
+def _connect(index: Place, waits: Callable[..., Any]) -> Any:
     """Connect to a folder, which fails for no other reason than that the module is another."""
     global _introduced
     options = (None, None, None, None, _ALWAYS, None)
@@ -410,15 +410,15 @@ def _connect(place: Place, waits: Callable[..., Any]) -> Any:
         os.environ.setdefault(name, "error")
     try:
         connect = native.load("lancedb", "_lancedb").connect
-        if isinstance(place, Remote):
+        if isinstance(index, Remote):
             if not _introduced:  # which is not to wait for a network
                 native.introduce(connect, "memory://", *options, None, None)
-            connection = waits(connect, place.uri, *options, place.options, None)
+            connection = waits(connect, index.uri, *options, index.options, None)
         else:
             first = waits if _introduced else native.introduce
-            connection = first(connect, str(place.absolute()), *options, None, None)
+            connection = first(connect, str(index.absolute()), *options, None, None)
     except Exception as error:
-        if isinstance(place, Remote):
+        if isinstance(index, Remote):
             raise
         raise NotUnderstood(f"{type(error).__name__}: {error}") from error
     _introduced = True
@@ -494,9 +494,9 @@ class Table(LanceTable):
         if not where:
             return list(rows), []
         columns = [name for name in self.schema.columns() if name != VECTOR]
-        there = {row["id"]: row for row in self.rows(columns, where)}
-        other = [row for row in rows if there.get(row["id"]) != row]
-        return other, sorted(there.keys() - {row["id"] for row in rows})
+        present = {row["id"]: row for row in self.rows(columns, where)}
+        other = [row for row in rows if present.get(row["id"]) != row]
+        return other, sorted(present.keys() - {row["id"] for row in rows})
 
     def replace(self, rows: Sequence[Mapping[str, Any]], stale: Sequence[str]) -> None:
         """Put rows in the place of rows with the same ids, then take out stale ids."""
@@ -532,21 +532,21 @@ class Table(LanceTable):
         import numpy as np
         import pyarrow as pa
 
-        left: set[str] = set()
+        incomplete: set[str] = set()
         pieces = []
         for rows in (self.scan(None, where) for where in wheres):
-            found, at = matrix(rows, self.dimension), rows.schema.get_field_index(VECTOR)
+            found, index = matrix(rows, self.dimension), rows.schema.get_field_index(VECTOR)
             none = np.flatnonzero(~found.any(axis=1)).tolist()
             keys, paths = rows["content_hash"].to_pylist(), rows["path"].to_pylist()
             new = [row for row in none if keys[row] in vectors]
-            left.update(paths[row] for row in none if keys[row] not in vectors)
+            incomplete.update(paths[row] for row in none if keys[row] not in vectors)
             if new:
                 flat = pa.array(np.concatenate([vectors[keys[row]] for row in new]), pa.float32())
                 column = pa.FixedSizeListArray.from_arrays(flat, self.dimension)
-                pieces.append(rows.take(new).set_column(at, rows.schema.field(at), column))
+                pieces.append(rows.take(new).set_column(index, rows.schema.field(index), column))
         if pieces:
             self.merge_arrow(pa.concat_tables(pieces), delete=False)
-        return left, sum(map(len, pieces))
+        return incomplete, sum(map(len, pieces))
 
     def set_withheld(self, wheres: Iterable[str], why: Mapping[str, str]) -> int:
         """Write why hooks leave rows out, by path, in one commit; return how many rows filters name."""
@@ -596,9 +596,9 @@ class Table(LanceTable):
         wanted = [*columns, VECTOR] if self.dimension else list(columns)
         scanned = self.scan(wanted, where)
         rows = scanned.select(list(columns)).to_pylist()
-        order = sorted(range(len(rows)), key=lambda at: str(rows[at]["id"]))
+        order = sorted(range(len(rows)), key=lambda number: str(rows[number]["id"]))
         vectors = matrix(scanned, self.dimension)[order] if self.dimension else None
-        return [rows[at] for at in order], vectors
+        return [rows[number] for number in order], vectors
 
     def vectors(self, hashes: Collection[str]) -> dict[str, np.ndarray]:
         """Return the vectors that rows have already, by content hash: float32[dimension] each.

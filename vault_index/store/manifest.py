@@ -167,25 +167,25 @@ def load(index: Path, newest: int = SCHEMA) -> Manifest:
 
 def waiting(manifest: Manifest) -> list[str]:
     """List the files that wait for vectors, by path."""
-    every = manifest.files.items()
-    return [path for path, entry in every if entry.lacks and entry.hash not in UNKNOWN]
+    entries = manifest.files.items()
+    return [path for path, entry in entries if entry.lacks and entry.hash not in UNKNOWN]
 
 
 def unchecked(manifest: Manifest) -> list[str]:
     """List the files that are still to be checked for what agents must not get, by path."""
-    every = manifest.files.items()
+    entries = manifest.files.items()
     return [
         path
-        for path, entry in every
+        for path, entry in entries
         if entry.withheld == UNCHECKED and entry.hash not in UNKNOWN and not entry.problem
     ]
 
 
-def unmade(lacking: int, every: int, what: str) -> str:
-    """Return why words alone are searched while so many files or sessions lack vectors, "" for few."""
-    if lacking <= MAY_LACK * every:
+def unmade(lacking: int, total: int, what: str) -> str:
+    """Return the reason to search by words alone while many files or sessions lack vectors, or ""."""
+    if lacking <= MAY_LACK * total:
         return ""
-    return f"the vectors of {lacking:,} of {every:,} {what} are still to be made"
+    return f"the vectors of {lacking:,} of {total:,} {what} are still to be made"
 
 
 def version(index: Path) -> files.Stamp:
@@ -204,7 +204,7 @@ def in_force(index: Path) -> object:
 
 
 def written(index: Path) -> float:
-    """Return when a manifest was last written, in seconds; 0 if it is not there."""
+    """Return the time at which a manifest was last written, in seconds; 0 if it is not there."""
     return version(index)[1] / 1e9
 
 
@@ -218,8 +218,8 @@ def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
     """
     global _latest
     values = {column.name: getattr(manifest, column.name) for column in fields(manifest)}
-    every = values.pop("files").items()
-    listed = ",".join(f"{quoted(path)}:{entry.written or _write(entry)}" for path, entry in every)
+    entries = values.pop("files").items()
+    listed = ",".join(f"{quoted(path)}:{entry.written or _write(entry)}" for path, entry in entries)
     data = f'{json.dumps(values, separators=(",", ":"))[:-1]},"files":{{{listed}}}}}'.encode()
     with files.writing(index):
         if (
@@ -234,8 +234,10 @@ def save(index: Path, manifest: Manifest, *, even_if_same: bool = True) -> None:
 
 def _write(entry: FileEntry) -> str:
     """Return an entry as JSON, and keep that: to make it for 100,000 files takes half a second."""
-    every = zip(_KEYS, _VALUES(entry), _DEFAULTS, strict=True)  # asdict() takes five times as long
-    values = {key: value for key, value, default in every if value != default}
+    triples = zip(
+        _KEYS, _VALUES(entry), _DEFAULTS, strict=True
+    )  # asdict() takes five times as long
+    values = {key: value for key, value, default in triples if value != default}
     entry.written = json.dumps(values, separators=(",", ":"))
     return entry.written
 
@@ -244,8 +246,8 @@ def with_files(
     manifest: Manifest, entries: Mapping[str, FileEntry], removed: Collection[str] = ()
 ) -> Manifest:
     """Return a manifest with other entries for some files, and without those removed."""
-    gone = set(removed)
-    files = {path: entry for path, entry in manifest.files.items() if path not in gone}
+    removed_paths = set(removed)
+    files = {path: entry for path, entry in manifest.files.items() if path not in removed_paths}
     return replace(manifest, files={**files, **entries})
 
 

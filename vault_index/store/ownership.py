@@ -1,4 +1,4 @@
-"""Whose `.vault_index` it is: ours only if this user made it, on this machine, for this checkout.
+"""The owner of a `.vault_index`: ours only if this user made it, on this machine, for this checkout.
 
 A clone may bring a folder of that name, with links in it or an index of other texts. So an index is
 believed only if `.vault_index/owner` holds a mark made from a random key, `index.key` in the user's
@@ -64,17 +64,17 @@ def is_anothers(path: Path) -> bool:
         return False
 
 
-def unreadable_index(place: Path, error: OSError) -> UnreadableError:
+def unreadable_index(path: Path, error: OSError) -> UnreadableError:
     """Return the error for a file of an index that the system does not let us read."""
     hint = "make it readable"
-    if isinstance(error, PermissionError) and (folder := _with_anothers(place)):
+    if isinstance(error, PermissionError) and (folder := _with_anothers(path)):
         hint = _to_own(folder)
-    return unreadable(place, error, hint)
+    return unreadable(path, error, hint)
 
 
-def _with_anothers(place: Path) -> Path | None:
+def _with_anothers(file: Path) -> Path | None:
     """Return the `.vault_index` of a place if that, or what is between them, is another user's."""
-    above = [place, *place.parents]
+    above = [file, *file.parents]
     top = next((path for path in above if path.name == spool.INDEX), None)
     between = above[: above.index(top) + 1] if top else []
     return top if any(map(is_anothers, between)) else None

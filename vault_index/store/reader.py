@@ -65,10 +65,10 @@ def once(make: Callable[Concatenate[Reader, P], T]) -> Callable[Concatenate[Read
     @wraps(make)
     def kept(table: Reader, /, *args: P.args, **named: P.kwargs) -> T:
         key = (make, args, *named.items())
-        if key not in table.made:
-            table.made[key] = make(table, *args, **named)
-        made: T = table.made[key]
-        return made
+        if key not in table.cached:
+            table.cached[key] = make(table, *args, **named)
+        result: T = table.cached[key]
+        return result
 
     return kept
 
@@ -79,12 +79,12 @@ class Reader(Table):
     def __init__(self, index: Place, dimension: int, schema: Schema = LESSONS) -> None:
         super().__init__(index, dimension, schema, pinned=True)
         self._masks: dict[str, np.ndarray] = {}  # the last one last
-        self.made: dict[object, Any] = {}  # see `once`
+        self.cached: dict[object, Any] = {}  # see `once`
         self._kept: Kept | None = None  # see `load`
         self._answers: dict[tuple[str, str], Callable[[], Matches]] = {}  # of full text
 
     def load(self, *, warm: bool = False) -> None:
-        """Load what each search needs; with `warm` keep what a process needs that answers many.
+        """Load the data of each search; with `warm` also those of a process that answers many.
 
         To look at all vectors takes LanceDB 9 ms of 2,000 rows, numpy .03; to take 18 rows 3 ms, and .1.
         """
@@ -112,7 +112,7 @@ class Reader(Table):
             places = np.empty(len(order), np.int64)
             places[order] = np.arange(len(order))
             is_whole = rows["is_whole"].to_numpy()
-            wholes = {ids[at]: int(places[at]) for at in np.flatnonzero(is_whole)}
+            wholes = {ids[number]: int(places[number]) for number in np.flatnonzero(is_whole)}
         found = matrix(rows, self.dimension)[order] if self.dimension else None
         kept = rows.select([*shown, "_rowid"]).combine_chunks()  # quick to take from
         self._kept = Kept(kept, order, found, wholes)
@@ -174,9 +174,9 @@ class Reader(Table):
         parts = np.flatnonzero(~is_whole)
         parts = parts[np.argsort(places[parts])]
         names = rows["lesson_id"].to_pylist() if len(parts) else []
-        place_of = {names[at]: places[at] for at in np.flatnonzero(is_whole) if names}
+        place_of = {names[number]: places[number] for number in np.flatnonzero(is_whole) if names}
         taught = np.array(rows["taught"].to_pylist() if names else [], "U6")[parts]
-        wholes = np.array([place_of[names[at]] for at in parts], np.int64)
+        wholes = np.array([place_of[names[number]] for number in parts], np.int64)
         return Families(places[parts], wholes, taught)
 
     # what a search asks
@@ -186,8 +186,8 @@ class Reader(Table):
         import numpy as np
 
         if self._kept is not None and self._kept.vectors is not None:
-            every: np.ndarray = self._kept.vectors @ vector.astype(np.float32)
-            return every
+            products: np.ndarray = self._kept.vectors @ vector.astype(np.float32)
+            return products
         cosines = np.zeros(len(self.ids), np.float32)
         places, found = self._nearest_in_table(vector, len(cosines))
         cosines[places] = found
@@ -255,12 +255,12 @@ class Reader(Table):
             return {}
         kept = self._kept
         if kept is not None and kept.vectors is not None:
-            every = {id: kept.vectors[kept.wholes[id]] for id in lesson_ids if id in kept.wholes}
+            vectors = {id: kept.vectors[kept.wholes[id]] for id in lesson_ids if id in kept.wholes}
         else:
             rows = self.scan(["lesson_id", VECTOR], wholes_of(lesson_ids))
             pairs = zip(rows["lesson_id"].to_pylist(), matrix(rows, self.dimension), strict=True)
-            every = dict(pairs)
-        return {id: vector for id, vector in every.items() if vector.any()}
+            vectors = dict(pairs)
+        return {id: vector for id, vector in vectors.items() if vector.any()}
 
     def mask(self, where: str | None) -> np.ndarray | None:
         """Return which rows a filter names, bool[n]; None for no filter. Asking LanceDB takes longer."""
@@ -337,10 +337,10 @@ class Reader(Table):
             return []
         ids = self.ids[places].tolist()
         if self._kept is not None:
-            taken = self._kept.rows.take(self._kept.order[places]).to_pylist()
+            records = self._kept.rows.take(self._kept.order[places]).to_pylist()
         else:  # in the order of the table
-            taken = self.rows_by_id(ids, columns or self.schema.shown).to_pylist()
-        rows = {row.pop("_rowid"): row for row in taken}
+            records = self.rows_by_id(ids, columns or self.schema.shown).to_pylist()
+        rows = {row.pop("_rowid"): row for row in records}
         return [rows[id] for id in ids]
 
     def by_time(self, where: str | None) -> np.ndarray:

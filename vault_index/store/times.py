@@ -110,12 +110,12 @@ def window(began: str | None, ended: str | None = None) -> dict[str, Any]:
     return {"since": first, "until": until(ended) if ended else ""}
 
 
-def local(at: str, form: str = TO_MINUTES) -> str:
+def local(text: str, form: str = TO_MINUTES) -> str:
     """Return a moment of ISO 8601 as a local time; any other text as it is."""
     try:
-        return datetime.fromisoformat(at).astimezone().strftime(form)
+        return datetime.fromisoformat(text).astimezone().strftime(form)
     except (ValueError, OverflowError, OSError):
-        return at
+        return text
 
 
 def day_named(day: str) -> str:
@@ -129,7 +129,7 @@ def day_named(day: str) -> str:
 
 
 def lasted(began: str, ended: str) -> str:
-    """Return how long something took, in words; "" where a moment is not one."""
+    """Return the time between two moments in words; "" where one is no moment."""
     try:
         length = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
     except (ValueError, TypeError):
