@@ -66,16 +66,16 @@ class Progress:
         self.waits_for_others = False  # another process writes, which may take long
         self._no_vectors = ""  # why not, as it was said last
         self._begun = 0
-        self._heard = 0.0  # events, before the last pass began
+        self._event_count = 0.0  # events, before the last pass began
         self._say = say
         self._events = events
         self._started = time.monotonic()
         self._changed = threading.Condition()
 
-    def begin(self, heard: int) -> None:
+    def begin(self, event_count: int) -> None:
         with self._changed:
             self._begun += 1
-            self._heard = heard
+            self._event_count = event_count
 
     def finish(self) -> None:
         """Note that the last pass took in all that was saved before it began, or cannot."""
@@ -83,14 +83,14 @@ class Progress:
             self.finished = self._begun
             self._changed.notify_all()
 
-    def wait_for(self, heard: float, hook_seconds: float | None = None) -> bool:
-        """Wait for a pass that began after the first `heard` events, and call for one if need be.
+    def wait_for(self, event_count: float, hook_seconds: float | None = None) -> bool:
+        """Wait for a pass that began after the first `event_count` events, and call for one if need be.
 
         Whether it ended in time. A hook waits for `hook_seconds`, and not where that may be in vain.
         """
         with self._changed:
             wanted = self._begun  # one that runs now may have looked too early
-            if self._heard < heard:
+            if self._event_count < event_count:
                 wanted += 1
                 self._events.hurry()
             began = time.monotonic()
@@ -98,10 +98,10 @@ class Progress:
                 seconds = PATIENCE_SECONDS if self.waits_for_others else OWN_PATIENCE_SECONDS
                 if hook_seconds is not None:
                     seconds = 0.0 if self.waits_for_others or self.trouble else hook_seconds
-                left = began + seconds - time.monotonic()
-                if left <= 0:
+                remaining = began + seconds - time.monotonic()
+                if remaining <= 0:
                     return False
-                self._changed.wait(min(left, POLL_SECONDS))
+                self._changed.wait(min(remaining, POLL_SECONDS))
         return True
 
     def take(self, stats: Stats) -> None:
@@ -122,12 +122,12 @@ class Progress:
                 self._say(self.problems[-1])
         self._no_vectors = no_vectors
 
-    def take_vectors(self, done: Completed) -> None:
-        """Say what came of the vectors that rows lacked."""
+    def take_vectors(self, completed: Completed) -> None:
+        """Say how many vectors were made for rows that lacked theirs."""
         self.problems = [each for each in self.problems if not each.startswith(_NO_VECTORS)]
-        self._take_reason(done.why)
-        if done.made:
-            self.last = f"{count(done.made, 'vector')} made"
+        self._take_reason(completed.why)
+        if completed.made:
+            self.last = f"{count(completed.made, 'vector')} made"
             self._say(self.last)
 
     def take_printed(self, printed: str, *, succeeded: bool) -> None:
@@ -160,7 +160,7 @@ class CurrentVault:
         events: FileEvents,
     ) -> None:
         self.root = root
-        self.asked = 0
+        self.questions = 0
         self._full_asked = False  # a question needs what only a full pass refreshes
         self._index_damaged = False  # a search showed it
         self._progress = progress
@@ -252,7 +252,7 @@ class CurrentVault:
 
     def answer(self, question: Answer) -> Answer:
         """Answer or decline a question. Raises VaultError, which is part of the answer."""
-        self.asked += 1
+        self.questions += 1
         is_waiting = self._progress.waits_for_others
         is_fresh = question.get("fresh") or (not is_waiting and self._skill_saved())
         notes = self._catch_up(bool(question.get("settled"))) if is_fresh else []
@@ -279,14 +279,14 @@ class CurrentVault:
             self._index_damaged = False
         return full, damaged
 
-    def _answer_hook(self, asked: Answer) -> Answer:
-        event, until = hook_event.Event.of(asked["event"]), asked["until"]
+    def _answer_hook(self, request: Answer) -> Answer:
+        event, until = hook_event.Event.of(request["event"]), request["until"]
         # what was saved a moment ago, if it comes in time for the answer
         seconds = min(until - time.monotonic() - ANSWER_SECONDS, OWN_PATIENCE_SECONDS)
         if self.has_index():  # the files are as they are
             self._progress.wait_for(self._events.count(), seconds)
         unusable = self.unusable
-        answer = partial(respond, event=event, by="watcher", ms=asked["ms"], until=until)
+        answer = partial(respond, event=event, by="watcher", ms=request["ms"], until=until)
         try:
             problem = unusable.message if unusable else ""
             return {"answer": self._searched(answer), "problem": problem}
@@ -338,17 +338,17 @@ class SharedEmbedder:
         self._opened: dict[str, Embedder | None] = {}
         self._opening = threading.Lock()
 
-    def lend(self, place: Place) -> Place:
+    def lend(self, owner: Place) -> Place:
         """Return a vault or journal with the shared embedder, if its settings want that."""
-        if place.config.is_built_in:
+        if owner.config.is_built_in:
             with self._opening:
-                name = place.config.embedder
+                name = owner.config.embedder
                 opened = self._opened.get(name)
                 with contextlib.suppress(EmbedderError):  # not installed: each use says so
-                    opened = self._opened[name] = opened or embed.open_embedder(place.config)
+                    opened = self._opened[name] = opened or embed.open_embedder(owner.config)
             if opened is not None:
-                place.__dict__["embedder"] = opened
-        return place
+                owner.__dict__["embedder"] = opened
+        return owner
 
 
 def stamp_package() -> list[tuple[str, tuple[int, ...]]]:

@@ -124,7 +124,7 @@ class FileEvents:
         from watchdog.observers import inotify_c
         from watchdog.observers.inotify_c import InotifyConstants as Kind
 
-        seen = self
+        watcher = self
         changes = Kind.IN_CREATE | Kind.IN_MODIFY | Kind.IN_CLOSE_WRITE | Kind.IN_DELETE
         changes |= Kind.IN_MOVE | Kind.IN_DELETE_SELF | Kind.IN_ONLYDIR | Kind.IN_DONT_FOLLOW
         arrived = Kind.IN_CREATE | Kind.IN_MOVED_TO
@@ -138,14 +138,14 @@ class FileEvents:
                 """Watch the folders that are there; `_lacks_watches` sees if that is not all."""
                 handle, mask = self._inotify_fd, inotify_c.Mask(changes)
                 add = inotify_c.inotify_add_watch
-                every = [os.fsencode(folder) for folder, _, _ in os.walk(seen.folder)]
-                self.top, *_ = [*(add(handle, folder, mask) for folder in every), -1]
+                folders = [os.fsencode(folder) for folder, _, _ in os.walk(watcher.folder)]
+                self.top, *_ = [*(add(handle, folder, mask) for folder in folders), -1]
 
             def run(self) -> None:
                 try:
                     super().run()
                 except Exception as error:  # noqa: BLE001  # it is watched again
-                    seen.lost(f"{type(error).__name__}: {error}")
+                    watcher.lost(f"{type(error).__name__}: {error}")
 
             def _check_inotify_fd(self) -> bool:
                 self.is_reading = False
@@ -156,8 +156,8 @@ class FileEvents:
                 if event.is_queue_overflow or (event.is_directory and event.mask & arrived):
                     self.watch()
                 if event.is_delete_self and event.wd == self.top:
-                    seen.gone()
-                seen.hear(os.fsdecode(event.name), event.is_directory or event.is_queue_overflow)
+                    watcher.gone()
+                watcher.hear(os.fsdecode(event.name), event.is_directory or event.is_queue_overflow)
 
         self._inotify = Inotify()
         self._inotify.watch()
@@ -225,7 +225,7 @@ class FileEvents:
         self.happened()
 
     def _watches(self) -> float:
-        """Return how many folders are watched; infinity where the system does not show it."""
+        """Return the number of watched folders; infinity where the system does not show it."""
         try:
             handle = self._inotify._inotify_fd  # type: ignore[union-attr]
             return Path(f"/proc/self/fdinfo/{handle}").read_text().count("inotify wd:")

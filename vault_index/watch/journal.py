@@ -45,7 +45,7 @@ class Growth:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[Path, tuple[int, int]] | None = None
+        self._stamps: dict[Path, tuple[int, int]] | None = None
         self._next = 0.0
 
     def look(self, journal: Journal) -> list[Path]:
@@ -56,12 +56,12 @@ class Growth:
         grown: list[Path] = []
         if projects.recorded_folders(journal):
             now = {file.path: (file.size, file.mtime) for file in reading.transcripts()}
-            if self._seen is None:
+            if self._stamps is None:
                 oldest = 1e9 * (time.time() - FIRST_SECONDS)
                 grown = [path for path, (_, mtime) in now.items() if mtime > oldest]
             else:
-                grown = [path for path, stamp in now.items() if self._seen.get(path) != stamp]
-            self._seen = now
+                grown = [path for path, stamp in now.items() if self._stamps.get(path) != stamp]
+            self._stamps = now
         ended = time.monotonic()
         self._next = ended + max(SCAN_SECONDS, (ended - began) / SCAN_SHARE)
         return grown
@@ -84,7 +84,7 @@ class JournalWatch:
         self._sizes: dict[Path, int] = {}  # of what was taken in last
         self._changed = threading.Condition()
         self._called = 0
-        self._done = 0
+        self._finished = 0
         self._settling = False
         self._tidy = True
         self._making = threading.Thread()  # of vectors, by a server
@@ -106,7 +106,7 @@ class JournalWatch:
 
     @property
     def is_busy(self) -> bool:
-        return self._done < self._called
+        return self._finished < self._called
 
     def look(self) -> None:
         """Note transcripts that grew without a hook's word; take them in when they are quiet."""
@@ -162,13 +162,13 @@ class JournalWatch:
                 self._changed.wait_for(lambda: self.is_busy, seconds)
                 called = self._called
             try:
-                self._do(called > self._done)
+                self._do(called > self._finished)
                 self.trouble = ""
             except Exception as error:  # noqa: BLE001  # the next may go well
                 self._settling, self._tidy = False, True
                 self._complain(f"{type(error).__name__}: {error}")
             with self._changed:
-                self._done = called
+                self._finished = called
                 self._changed.notify_all()
 
     def _do(self, called: bool) -> None:
@@ -185,8 +185,10 @@ class JournalWatch:
             self._tidy = self._reading.index.tidy(self.journal) and not self._make_vectors()
             if time.monotonic() - self._expired > EXPIRE_SECONDS:
                 self._expired = time.monotonic()
-                gone = importlib.import_module("vault_index.journal.forget").expire(self.journal)
-                if went := gone.went(self.journal):
+                forgotten = importlib.import_module("vault_index.journal.forget").expire(
+                    self.journal
+                )
+                if went := forgotten.went(self.journal):
                     self._say(f"journal: {went}")
 
     def _take_in(self) -> bool:

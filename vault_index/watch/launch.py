@@ -176,10 +176,10 @@ def is_running() -> bool:
     """Whether the lock is held: a watcher runs, starts or ends."""
     if not ownership.is_folder(folder()):
         return False
-    taken = take_lock()
-    if taken is not None:
-        os.close(taken)
-    return taken is None
+    descriptor = take_lock()
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None
 
 
 def take_vault(vault: Vault) -> int:

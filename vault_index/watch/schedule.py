@@ -1,4 +1,4 @@
-"""Decide what is done next for a vault, from what was heard and done: pure, without clock or thread.
+"""Decide the next step for a vault from events and outcomes: pure, without clock or thread.
 
     events -> heard -> state -> next -> what is due; the watcher does it -> after -> state
 
@@ -39,7 +39,7 @@ CLOSE_SECONDS, STAY_OPEN = 3600.0, 4  # the vaults that were used last stay open
 
 
 class Phase(Enum):
-    """How the index compares with the files, as far as the watcher knows."""
+    """The state of the index beside the files, as far as the watcher knows."""
 
     SETTLED = "settled"  # nothing is owed until something happens
     CHANGED = "changed"  # quick passes only since the last full one, which is owed
@@ -48,7 +48,7 @@ class Phase(Enum):
 
 
 class Outcome(Enum):
-    """How a pass ended."""
+    """The end of a pass."""
 
     DONE = "done"
     BUSY = "busy"  # another process is writing
@@ -156,7 +156,7 @@ def started(now: float) -> ScheduleState:
 
 
 def heard(state: ScheduleState, now: float, events: Events) -> ScheduleState:
-    """Return the state that also owes what these events call for."""
+    """Return the state that also owes the work that these events call for."""
     changed = events.reopens or events.index_ended
     saved = events.saved or changed
     called_for = {Task.REBUILD: events.index_damaged, Task.FETCH_MODEL: events.model_due}
@@ -185,11 +185,11 @@ def next(state: ScheduleState, now: float) -> Due:  # read as `schedule.next`
     if state.wants:
         return state.wants[0]
     later: list[float] = []
-    for at, due in _appointments(state):
-        if at <= now:
+    for when, due in _appointments(state):
+        if when <= now:
             return due
-        later.append(at)
-    return Wait(min([LOOK_SECONDS, *(at - now for at in later)]))
+        later.append(when)
+    return Wait(min([LOOK_SECONDS, *(when - now for when in later)]))
 
 
 def after(

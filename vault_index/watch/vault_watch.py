@@ -75,7 +75,7 @@ class VaultWatch:
         self._reflog: Path | None = None
         self.events = FileEvents(root / index_files.FOLDER, self._say)
         self._progress = Progress(self._say, self.events)
-        self._asked = 0  # questions at the last look
+        self._questions = 0  # questions at the last look
         self._tried_to_measure = ""  # the embedder whose floors are measured, or could not be
         self._failed_at = 0.0
         self._is_warm = False  # the model and the tables are loaded
@@ -195,11 +195,11 @@ class VaultWatch:
         had_index, self._has_index = self._has_index, current.has_index()
         saved = saved or (self._has_index and not had_index)  # the first one is loaded at once
         index_ended = self._take_ends()
-        asked, self._asked = current.asked > self._asked, current.asked
+        is_asked, self._questions = current.questions > self._questions, current.questions
         full_asked, index_damaged = current.take_calls()
         return schedule.Events(
             saved=saved,
-            asked=asked,
+            asked=is_asked,
             wants_full=full_asked or (not saved and current.skills_changed()),
             reopens=current.is_outdated(),
             index_damaged=index_damaged,
@@ -318,15 +318,15 @@ class VaultWatch:
 
     def _make_vectors(self, vault: Vault) -> None:
         try:
-            done = reconcile.complete(vault)
-            self._unbuilt = done.unbuilt
-            if done.wrote:
+            completed = reconcile.complete(vault)
+            self._unbuilt = completed.unbuilt
+            if completed.wrote:
                 load_tables(vault)
         except VaultError as error:
-            done = Completed(why=error.message)
+            completed = Completed(why=error.message)
         finally:
             state.close()
-        self._progress.take_vectors(done)
+        self._progress.take_vectors(completed)
 
     def _wants_floors(self, vault: Vault) -> bool:
         """Whether the floors of the embedder are to be measured: that is tried once."""
@@ -388,7 +388,7 @@ class VaultWatch:
             "indexing": self._index is not None,
             "events": "polling" if self.events.polling else "events",
             "limit": self.events.limit,
-            "questions": self._current.asked,
+            "questions": self._current.questions,
             **self._progress.as_json(),
             **({"trouble": unusable.message} if unusable else {}),
         }

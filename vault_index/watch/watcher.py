@@ -192,7 +192,7 @@ class Watcher:
         return {
             "pid": os.getpid(),
             "version": metadata.version("lessons-vault"),
-            "socket": self._server.place,
+            "socket": self._server.path,
             **watch.status(),
             "vaults": sorted(str(each.root) for each in self._open_vaults()),
             "seconds": round(time.monotonic() - self._began),
@@ -203,7 +203,7 @@ class Pace:
     """The time that an answer usually takes, and that there are answers, for hooks: see `protocol`."""
 
     def __init__(self) -> None:
-        self._usual = self._told = 0.0  # milliseconds
+        self._usual = self._published = 0.0  # milliseconds
         self._folder = Path(protocol.folder())
         for file in self._folder.glob(f"{protocol.LOST}*"):  # who waited in vain waited for another
             file.unlink(missing_ok=True)
@@ -217,8 +217,8 @@ class Pace:
         """Note that a hook was answered in so many seconds."""
         latest = 1000 * min(seconds, MAX_PACE_SECONDS)
         self._usual += (latest - self._usual) * (NEW_SHARE if self._usual else 1.0)
-        if abs(self._usual - self._told) > TOLD_SHARE * self._told:
-            self._told = self._usual
+        if abs(self._usual - self._published) > TOLD_SHARE * self._published:
+            self._published = self._usual
             with contextlib.suppress(WriteError):
                 files.replace_file(self._folder / protocol.PACE, b"%d" % max(1, round(self._usual)))
 
@@ -273,13 +273,13 @@ class Server(socketserver.UnixStreamServer):
 
     request_queue_size = QUEUE
 
-    def __init__(self, place: str, answer: Answer) -> None:
-        self.place = place
+    def __init__(self, path: str, answer: Answer) -> None:
+        self.path = path
         self.answer = answer
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._workers = Workers()
-        super().__init__(place, _Handler)
-        self._inode = Path(place).lstat().st_ino
+        super().__init__(path, _Handler)
+        self._inode = Path(path).lstat().st_ino
 
     def start(self) -> None:
         """Begin to accept; connections made earlier waited."""
@@ -289,7 +289,7 @@ class Server(socketserver.UnixStreamServer):
     def is_reachable(self) -> bool:
         """Whether the socket is still the one at its path."""
         try:
-            return Path(self.place).lstat().st_ino == self._inode
+            return Path(self.path).lstat().st_ino == self._inode
         except OSError:
             return False
 
@@ -297,11 +297,11 @@ class Server(socketserver.UnixStreamServer):
         """Stop listening; the socket's name goes, unless it is another socket's by now."""
         if self.is_reachable():
             with contextlib.suppress(OSError):
-                Path(self.place).unlink()
+                Path(self.path).unlink()
         self.socket.close()
 
     def server_activate(self) -> None:
-        Path(self.place).chmod(0o600)  # before anyone can connect
+        Path(self.path).chmod(0o600)  # before anyone can connect
         super().server_activate()
 
     def get_request(self) -> tuple[socket.socket, Any]:
@@ -340,16 +340,16 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         with contextlib.suppress(OSError, ValueError):  # gone before the answer
-            asked = protocol.receive(self.request, time.monotonic() + PATIENCE_SECONDS)
-            if asked:
+            data = protocol.receive(self.request, time.monotonic() + PATIENCE_SECONDS)
+            if data:
                 self.request.settimeout(PATIENCE_SECONDS)
-                reply = _reply(asked, self.server.answer)
+                reply = _reply(data, self.server.answer)
                 self.request.sendall(json.dumps(reply).encode() + b"\n")
 
 
-def _reply(asked: bytes, answer: Answer) -> dict[str, Any]:
+def _reply(data: bytes, answer: Answer) -> dict[str, Any]:
     try:
-        question = json.loads(asked)
+        question = json.loads(data)
         if not isinstance(question, dict):
             raise ValueError("not an object")
     except ValueError as error:
@@ -365,11 +365,11 @@ def _reply(asked: bytes, answer: Answer) -> dict[str, Any]:
 
 def _listen(answer: Answer) -> Server:
     problem: OSError | WriteError | None = None
-    for place in protocol.places():
+    for path in protocol.places():
         try:
-            files.make_folder(Path(place).parent)
-            Path(place).unlink(missing_ok=True)
-            return Server(place, answer)
+            files.make_folder(Path(path).parent)
+            Path(path).unlink(missing_ok=True)
+            return Server(path, answer)
         except (OSError, WriteError) as error:
             problem = error
     raise WriteError(
