@@ -255,8 +255,8 @@ def load(
     for variable, name in _ENVIRONMENT.items():
         if environ.get(variable):
             config = _with(config, {name: environ[variable]}, variable)
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    values, unknown = _known(given, "flags", frozenset(SETTINGS))
+    chosen = {name: value for name, value in (flags or {}).items() if value is not None}
+    values, unknown = _known(chosen, "flags", frozenset(SETTINGS))
     if unknown:
         raise SettingsError(f"flags: {unknown[0].reason}", f"use one of {', '.join(SETTINGS)}")
     return _with(config, values, "flags")
@@ -318,7 +318,7 @@ def _without_addresses(values: dict[str, Any], file: str) -> Iterator[UnknownKey
 
 
 def unknown_key(key: str, names: Set[str]) -> str:
-    """Return what to say of a key that is no setting, with the name that is most like it."""
+    """Return the message for a key that is no setting, with the name that is most like it."""
     if key in _REMOVED:
         return f"the setting {key!r} is gone: remove it"
     near = nearest(key, names)

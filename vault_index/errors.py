@@ -189,7 +189,7 @@ _HINTS = {
 
 
 def hint_for(error: OSError, otherwise: str) -> str:
-    """Return what to do about an error of the system that has nothing to do with one file."""
+    """Return the remedy for an error of the system that has nothing to do with one file."""
     return _HINTS.get(error.errno or 0, otherwise)
 
 
@@ -199,6 +199,6 @@ def named_in(message: str) -> OSError | None:
     return next((OSError(number, os.strerror(number)) for number in named), None)
 
 
-def unreadable(place: object, error: OSError, hint: str = "") -> UnreadableError:
+def unreadable(path: object, error: OSError, hint: str = "") -> UnreadableError:
     """Return the error for a file or folder that the system does not let us read."""
-    return UnreadableError(f"{place} cannot be read: {error.strerror}", hint_for(error, hint))
+    return UnreadableError(f"{path} cannot be read: {error.strerror}", hint_for(error, hint))

@@ -87,11 +87,11 @@ class Feature:
         """Note that an agent works in a folder."""
 
     def at_prompt(self, vault: Vault, prompt: AskedPrompt) -> Sequence[Hit]:
-        """Return what a prompt gets beside lessons, the best first."""
+        """Return the hits that a prompt gets beside lessons, the best first."""
         return ()
 
     def at_start(self, config: Config, folder: Path, session: str) -> str:
-        """Return what the start of a session gets to read; "" for nothing."""
+        """Return the text for the start of a session; "" for none."""
         return ""
 
     def nudge(self, vault: Vault, folder: Path, session: str) -> str:
@@ -101,7 +101,7 @@ class Feature:
     # a vault
 
     def at_init(self, folder: Path) -> None:
-        """Say what the user should know of a vault that was made, or was there."""
+        """Tell the user about a vault that was made, or was there."""
 
     def at_full_pass(self, vault: Vault) -> bool:
         """Do what can wait until the watcher is quiet; return whether there is more to do."""

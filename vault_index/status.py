@@ -104,16 +104,16 @@ def of(vault: Vault) -> Report:
 
 def settings(vault: Vault) -> list[config.Setting]:
     """Return the settings in force, the vault's own file by its path in the vault."""
-    own = str(vault.lessons_dir / index_files.SETTINGS)
-    names = {own: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
-    every = config.settings_in_force(vault.config)
+    vault_file = str(vault.lessons_dir / index_files.SETTINGS)
+    names = {vault_file: f"{index_files.FOLDER}/{index_files.SETTINGS}"}
+    in_force = config.settings_in_force(vault.config)
     return [
         replace(
             each,
             origin=names.get(each.origin, each.origin),
             value=shown_value(each.name, each.value),
         )
-        for each in every
+        for each in in_force
     ]
 
 

@@ -80,7 +80,7 @@ class OpenIndex:
 
     @property
     def unmade(self) -> str:
-        """Return why words alone are searched, where so many vectors are still to be made."""
+        """Return the reason for a search by words alone, while many vectors are still to be made."""
         return manifest.unmade(self.lacking, self.files, "files")
 
 
@@ -226,7 +226,7 @@ def stamp_settings(root: Path) -> object:
     """Return a stamp, new after a change of a settings file: a vault's, or the user's."""
     home = index_files.home_folder(os.environ)
     places = root / index_files.FOLDER / index_files.SETTINGS, Path(home) / "config.toml"
-    return [files.stamp(place) for place in places]
+    return [files.stamp(path) for path in places]
 
 
 def printable(name: str) -> str:

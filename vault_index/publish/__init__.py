@@ -69,17 +69,22 @@ def compare_some(vault: Vault) -> bool:
     """
     with suppress(VaultError):  # the next sweep tries again
         index, embedder = manifest.current(vault.index_dir), vault.embedder
-        left = vectors.marked(index) if index else set()
-        if not index or not left or not embedder or embedder.name != manifest.load(index).embedder:
+        hashes = vectors.marked(index) if index else set()
+        if (
+            not index
+            or not hashes
+            or not embedder
+            or embedder.name != manifest.load(index).embedder
+        ):
             return False
         with ownership.held(vault.index_dir, wait=False) as is_free:
             if is_free and index == manifest.current(vault.index_dir):
-                some = SystemRandom().sample(sorted(left), min(COMPARED_AT_ONCE, len(left)))
+                some = SystemRandom().sample(sorted(hashes), min(COMPARED_AT_ONCE, len(hashes)))
                 if wrong := _mend(vault, index, some):
                     taking(vault).note_refused(dict.fromkeys(wrong, vectors.WRONG))
-                left -= {*some}
-                vectors.mark(index, left)
-        return bool(left)
+                hashes -= {*some}
+                vectors.mark(index, hashes)
+        return bool(hashes)
     return False
 
 
@@ -88,15 +93,15 @@ def _mend(vault: Vault, index: Path, some: list[str]) -> list[str]:
     known, embedder = manifest.load(index), vault.embedder
     assert embedder is not None
     table = Table(index, known.dimension)
-    there, taken = table.rows_and_vectors(_EVERY, filters.any_of("content_hash", some))
-    assert taken is not None
-    texts = {row["content_hash"]: cast("LessonRow", row) for row in there}
-    made = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))
-    VectorCache(vault.config.home, f"{known.embedder} {RECIPE}", known.dimension).put(made)
+    table_rows, stored = table.rows_and_vectors(_EVERY, filters.any_of("content_hash", some))
+    assert stored is not None
+    texts = {row["content_hash"]: cast("LessonRow", row) for row in table_rows}
+    right = dict(zip(texts, rows.embed(embedder, [*texts.values()]), strict=True))
+    VectorCache(vault.config.home, f"{known.embedder} {RECIPE}", known.dimension).put(right)
     wrong = [
-        {**row, VECTOR: made[row["content_hash"]]}
-        for row, vector in zip(there, taken, strict=True)
-        if float(vector @ made[row["content_hash"]]) < vectors.MIN_COSINE
+        {**row, VECTOR: right[row["content_hash"]]}
+        for row, vector in zip(table_rows, stored, strict=True)
+        if float(vector @ right[row["content_hash"]]) < vectors.MIN_COSINE
     ]
     if wrong:
         manifest.mark_dirty(index, [])
@@ -281,8 +286,8 @@ class RayEmbedder:
 
         embed = ray.remote(num_cpus=1, max_retries=-1)(_embedded)
         parts = [list(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
-        made = ray.get([embed.remote(self._config, self.name, part) for part in parts])
-        return np.concatenate([np.empty((0, self.dimension), np.float32), *made])
+        vectors = ray.get([embed.remote(self._config, self.name, part) for part in parts])
+        return np.concatenate([np.empty((0, self.dimension), np.float32), *vectors])
 
 
 _opened: dict[str, Embedder] = {}  # of a worker's process, by name: it gets many tasks

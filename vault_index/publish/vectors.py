@@ -80,8 +80,8 @@ class SharedVectors:
             self._trouble = error.message
             return {}
         for key in SystemRandom().sample(sorted(vectors), min(PROBES, len(vectors))):
-            (made,) = make([contents[key]])
-            if float(vectors[key] @ made) < MIN_COSINE:
+            (vector,) = make([contents[key]])
+            if float(vectors[key] @ vector) < MIN_COSINE:
                 self._refused[key] = WRONG
                 self._trouble = f"{self.uri}: refused row {key}: {WRONG}"
                 return {}
@@ -101,11 +101,11 @@ class SharedVectors:
                     vectors[row["id"]] = vector
         return vectors
 
-    def _vector(self, row: Mapping[str, Any], asked: Collection[str]) -> np.ndarray | str:
+    def _vector(self, row: Mapping[str, Any], wanted: Collection[str]) -> np.ndarray | str:
         """Return the vector of a row, or why it cannot be believed."""
         import numpy as np
 
-        if row["id"] not in asked:
+        if row["id"] not in wanted:
             return "nobody asked for its text"
         if row["embedder"] != self.recipe:
             return f"it is of the embedder {str(row['embedder'])[:80]!r}"
@@ -116,7 +116,7 @@ class SharedVectors:
         return vector if abs(length - 1) <= LENGTH else f"its length is {length:.3g}"
 
     def finish(self) -> tuple[int, str]:
-        """Return how many were taken, and what went wrong; keep the refused rows for `status --check`."""
+        """Return the number of taken vectors, and the trouble; keep refused rows for `status --check`."""
         refused = [f"{key}: {why}" for key, why in self._refused.items()]
         if refused:
             self.note_refused(self._refused)
@@ -131,7 +131,9 @@ class SharedVectors:
 
     def refused(self) -> list[str]:
         noted = self._noted().items()
-        return [f"{key}: {why}" for key, (why, said) in noted if said in ("", self._said(key))]
+        return [
+            f"{key}: {why}" for key, (why, row_hash) in noted if row_hash in ("", self._said(key))
+        ]
 
     def _noted(self) -> dict[str, list[str]]:
         return {**(state.fact(self.home, self._noted_as) or {})}
@@ -157,14 +159,19 @@ class SharedVectors:
         Two who publish at once make no duplicate. Raises StoreError.
         """
         table = table_at(self.uri, self.dimension, self._schema)
-        known = {row["id"] for row in table.rows(("id",))}
+        present = {row["id"] for row in table.rows(("id",))}
         here = source.scan(["content_hash", VECTOR], filters.FOR_AGENTS)
         vectors = matrix(here, self.dimension)
         hashes = here["content_hash"].to_pylist()
         # a text that the model refuses has a vector of zeros, which says nothing to others
-        new = {key: at for at, key in enumerate(hashes) if key not in known and vectors[at].any()}
+        new = {
+            key: number
+            for number, key in enumerate(hashes)
+            if key not in present and vectors[number].any()
+        }
         rows = [
-            {"id": key, "embedder": self.recipe, VECTOR: vectors[at]} for key, at in new.items()
+            {"id": key, "embedder": self.recipe, VECTOR: vectors[number]}
+            for key, number in new.items()
         ]
         write(table, rows, progress, update=False)
         return len(rows)
@@ -192,9 +199,9 @@ def marked(index: Path) -> set[str]:
     return {str(key) for key in files.read_json(index / MARKS).get("taken", ())}
 
 
-def mark(index: Path, taken: Iterable[str]) -> None:
-    """Mark what was taken and not compared yet; the caller holds the index's lock. Raises WriteError."""
-    files.replace_file(index / MARKS, json.dumps({"taken": sorted(taken)}).encode())
+def mark(index: Path, hashes: Iterable[str]) -> None:
+    """Mark taken vectors that are not compared yet; the caller holds the lock. Raises WriteError."""
+    files.replace_file(index / MARKS, json.dumps({"taken": sorted(hashes)}).encode())
 
 
 def table_name(recipe: str, what: str = "vectors") -> str:
