@@ -40,8 +40,8 @@ class ServedAgent:
 
     def ask_journal(self, question: api.Question[api.Answer]) -> api.Answer:
         """Ask the journal, which is there without a vault. Raises VaultError."""
-        place = self._vault_root() or self.folder
-        return client.ask(place, question, client.Options(start=True, fetch=False))
+        folder = self._vault_root() or self.folder
+        return client.ask(folder, question, client.Options(start=True, fetch=False))
 
     def root(self, project: str = "") -> str:
         """Return the root of the vault of a project, by default of the agent's. Raises NoVaultError."""

@@ -81,8 +81,8 @@ class LessonsServer(MCPServer):
         if name in self.aliases:
             alias = self.aliases[name]
             name, arguments = alias.tool, {**arguments, **alias.narrowed}
-        known = await self._arguments(name)
-        if known is not None and (unknown := [each for each in arguments if each not in known]):
+        allowed = await self._arguments(name)
+        if allowed is not None and (unknown := [each for each in arguments if each not in allowed]):
             return _error(await self._refused(name, f"there is no argument {unknown[0]!r:.40}"))
         try:
             return await super().call_tool(name, arguments, context)
@@ -129,8 +129,8 @@ class LessonsServer(MCPServer):
             names = ", ".join(tool.name for tool in await self.list_tools())
             return f"there is no tool {defused_line(name)!r}. Next: choose among {names}."
         caught = bug.caught(cause)
-        told = f"Next: go on without it, and tell the user about it: {caught.hint}."
-        return f"{name} failed, which is {caught.message}. {told}"
+        advice = f"Next: go on without it, and tell the user about it: {caught.hint}."
+        return f"{name} failed, which is {caught.message}. {advice}"
 
     async def _refused(self, name: str, why: str) -> str:
         names = ", ".join(await self._arguments(name) or ()) or "no argument"
@@ -163,8 +163,8 @@ def _untitled(schema: Any) -> Any:
 
 
 def _renamed(tool: mcp_types.Tool, name: str, alias: Alias) -> mcp_types.Tool:
-    taken = tool.input_schema["properties"]
-    left = {each: taken[each] for each in taken if each not in alias.narrowed}
+    properties = tool.input_schema["properties"]
+    left = {each: properties[each] for each in properties if each not in alias.narrowed}
     schema = {**tool.input_schema, "properties": left}
     about = {"title": alias.about[:-1], "description": f"{alias.about} {tool.description}"}
     return tool.model_copy(update={"name": name, "input_schema": schema, **about})

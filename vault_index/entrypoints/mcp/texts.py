@@ -44,8 +44,8 @@ def search_results(answer: HitList) -> str:
     if not answer.hits:
         return " ".join(["No lesson matches.", *notes, "Next: try other words, or go on without."])
     if not hits:
-        said = "No lesson is about this. The nearest are below the floor:"
-        return "\n".join([said, fenced(below), " ".join([*notes, "Next: go on without."])])
+        intro = "No lesson is about this. The nearest are below the floor:"
+        return "\n".join([intro, fenced(below), " ".join([*notes, "Next: go on without."])])
     notes.append("Whole text: learn_get(id).")
     if answer.following and not below:
         notes.append(f"More: the same search with cursor={answer.following!r}.")
@@ -78,7 +78,7 @@ def lesson(name: str, answer: Page, cursor: str = "") -> str:
 
 
 def status(answer: Status) -> str:
-    """Return what a vault holds, and what was used and proposed."""
+    """Return the counts of a vault, its use and its proposals."""
     counts = [
         f"lessons: {answer.lessons}",
         f"by type: {_counted(answer.by_type)}",
@@ -101,10 +101,10 @@ def _private(answer: Status) -> Iterator[str]:
 
 
 def proposed(answer: Proposed) -> str:
-    """Return what became of proposed entries; without any, the vault's categories and what waits."""
+    """Return the outcome of proposed entries; without any, the vault's categories and proposals."""
     if answer.categories is not None:
-        said = map(line, proposals_words.proposed(answer))
-        return fenced(text[:most] for text, most in zip(said, MAX_FIRST_CHARS, strict=True))
+        lines = map(line, proposals_words.proposed(answer))
+        return fenced(text[:most] for text, most in zip(lines, MAX_FIRST_CHARS, strict=True))
     shown = fenced(map(line, proposals_words.proposed(answer)), _OF_PROPOSALS)
     notes = [] if answer.is_read else ["Nobody reads transcripts here: no quote was checked."]
     if any(each.passages for each in answer.dropped):
@@ -121,7 +121,7 @@ def material(answer: SessionText) -> str:
 
 
 def learned(answer: Learned) -> str:
-    """Return what was learned: proposals by id and title, or why nothing was proposed."""
+    """Return the new proposals by id and title, or the reason for none."""
     status, points = line(answer.status), answer.significance.points
     worth = line(answer.significance.sign) or f"{points} points of {answer.threshold}"
     if not answer.proposals:
@@ -136,8 +136,10 @@ def learned(answer: Learned) -> str:
             )
         return f"No lesson was proposed ({status}{why}; {worth}).{dropped} Next: {following}"
     named = [f"- {line(each.id)}: {line(each.title)}" for each in answer.proposals]
-    said = "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts."
-    return f"{fenced(named, _OF_PROPOSALS)}\n{said}"
+    advice = (
+        "They are no lessons yet. Tell the user to run `lessons review`: only a person accepts."
+    )
+    return f"{fenced(named, _OF_PROPOSALS)}\n{advice}"
 
 
 def proposals(proposals: Sequence[Card]) -> str:
@@ -167,7 +169,7 @@ _HOW_TO_ACCEPT = " (the user reviews them with `lessons review`)"
 
 
 def position(cursor: str) -> int:
-    """Return where a cursor continues; 0 for none. Raises VaultError."""
+    """Return the position at which a cursor continues; 0 for none. Raises VaultError."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
         raise VaultError(f"no cursor {line(cursor)!r}", "use the one of the answer before, or none")
     return int(cursor or 0)
@@ -247,8 +249,8 @@ def timeline(answer: Around, *, full: bool) -> str:
             blocks.append("> the time asked for")
         if record.session != session:
             session = record.session
-            name, place = line(journal.session_id(record)), line(journal.where(record))
-            blocks.append(f"## Session {name}, {place}")
+            name, project = line(journal.session_id(record)), line(journal.where(record))
+            blocks.append(f"## Session {name}, {project}")
         mark = ">" if record.id == answer.anchor else "-"
         blocks.append(f"{mark} {_heading(record)}")
         blocks += _details(record, room - len(blocks[-1]) - 60) if full else []
@@ -261,8 +263,8 @@ def _hit(hit: JournalHit, room: int) -> str:
     text = quote.shorten(quote.defused(hit.text), room)
     text = "" if " ".join(text.split()) == line(hit.title) else text
     head = f"- {_heading(hit)}{journal.percent(hit)}"
-    place = f"  {line(journal.where(hit))}{files}"[:600]
-    return "\n".join([head, place, *quote.lines(text)])
+    where = f"  {line(journal.where(hit))}{files}"[:600]
+    return "\n".join([head, where, *quote.lines(text)])
 
 
 def _heading(record: JournalHit) -> str:

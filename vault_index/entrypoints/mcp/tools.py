@@ -28,7 +28,7 @@ MAX_QUERY_CHARS = 10_000  # a search looks at the beginning
 
 
 def about(description: str, **limits: Any) -> Any:
-    """Return what a model is told of a parameter, with its limits."""
+    """Return the description of a parameter for a model, with its limits."""
     return Field(description=description, **limits)
 
 
@@ -78,8 +78,8 @@ class LessonTools:
         """Return the whole text of a lesson, or a record of the journal, by its id."""
         if _RECORD.fullmatch(id) and spool.is_on():
             where = self._agent.where(project)
-            asked = api.journal.timeline(anchor=id, before=0, after=0, full=True, **where)
-            return texts.timeline(self._agent.ask_journal(asked), full=True)
+            question = api.journal.timeline(anchor=id, before=0, after=0, full=True, **where)
+            return texts.timeline(self._agent.ask_journal(question), full=True)
         answer = self._agent.ask(api.learn.get(name=id), project)
         return texts.lesson(id, answer, cursor)
 
@@ -98,8 +98,8 @@ class LessonTools:
         why: Annotated[str, about("in a line")] = "",
     ) -> str:
         """Say whether a lesson that you were given was useful."""
-        done = self._agent.ask(api.injection.useful(name=id, word=word, why=why, by="agent"))
-        return f"Noted: {for_agents.line(done.id)}: {word}."
+        rated = self._agent.ask(api.injection.useful(name=id, word=word, why=why, by="agent"))
+        return f"Noted: {for_agents.line(rated.id)}: {word}."
 
 
 NAME, TITLE = "lessons", "Lessons of the team"
@@ -125,10 +125,10 @@ class Toolset:
 
 def build(agent: ServedAgent, tools: str = USUAL) -> LessonsServer:
     """Return the server of an agent, with the tools of one set or all, and the features' tools."""
-    every = (USUAL, ALL)
-    wanted = (each for each in features.FEATURES if tools in (*every, each.toolset))
+    wide = (USUAL, ALL)
+    wanted = (each for each in features.FEATURES if tools in (*wide, each.toolset))
     added = [toolset for feature in wanted if (toolset := feature.tools())]
-    with_lessons = tools in (*every, LESSONS)
+    with_lessons = tools in (*wide, LESSONS)
     about = [_OF_LESSONS if with_lessons else "", *(each.about() for each in added), _OF_DATA]
     server = LessonsServer(
         tools == ALL,

@@ -48,9 +48,9 @@ class TeachBody(BaseModel):
 def activity(session: Word = "", lesson: Word = "", only: Only = "") -> HTMLResponse:
     """Show the page; what it is narrowed to is in its address."""
     contents = address_with(f"{PRIVATE}/list", session=session, lesson=lesson, only=only)
-    asked: dict[str, Any] = {"session": session, "lesson_id": lesson, "only": only}
-    asked |= {"chips": ONLY, "beside": BESIDE}
-    return page("activity.html", at=AT, title="Activity", list=contents, **asked)
+    filters: dict[str, Any] = {"session": session, "lesson_id": lesson, "only": only}
+    filters |= {"chips": ONLY, "beside": BESIDE}
+    return page("activity.html", at=AT, title="Activity", list=contents, **filters)
 
 
 @routes.get(f"{PRIVATE}/list")
@@ -63,13 +63,13 @@ def list_(
     after: Word = "",
 ) -> HTMLResponse:
     """Show some of the events, the latest first; `after` is the day of the one before them."""
-    asked: dict[str, Any] = {"session": session, "lesson": lesson, "only": only}
-    answer = client.ask(api.injection.select(**asked, limit=PAGE, offset=offset), status=422)
+    filters: dict[str, Any] = {"session": session, "lesson": lesson, "only": only}
+    answer = client.ask(api.injection.select(**filters, limit=PAGE, offset=offset), status=422)
     last = day_of(answer.records[-1]) if answer.records else ""
-    following = address_with(f"{PRIVATE}/list", **asked, offset=offset + PAGE, after=last)
+    following = address_with(f"{PRIVATE}/list", **filters, offset=offset + PAGE, after=last)
     return fragment(
         "activity_list.html",
-        is_narrowed=any(asked.values()),
+        is_narrowed=any(filters.values()),
         totals=answer.totals if not offset else None,
         by=BY,
         after=after,
@@ -138,16 +138,16 @@ def colour_of(record: Injection) -> str:
 
 def why_of(record: Injection) -> str:
     """Return the reason of a silence; "" if something came."""
-    near, floor, said = record.near, record.floor, record.silent
+    near, floor, reason = record.near, record.floor, record.silent
     if record.came:
         return ""
     name = (near.title or near.id) if near else ""
-    if said == NOTHING:
+    if reason == NOTHING:
         if near is None or near.score is None or floor is None:
             return "silent: no lesson shares a word or a meaning with it"
         is_below = near.score < floor  # older records have other rules' silences, too
         figures = f", {percent_of(near.score)}% of {percent_of(floor)}%" if is_below else ""
         figures = f", {TOO_FEW_WORDS}" if figures and near.by_words else figures
         return f"silent; nearest: {name}{figures}"
-    what = f": {name}" if name and said else ""
-    return f"{'missed' if record.missed else 'silent'}: {said or 'nobody noted why'}{what}"
+    what = f": {name}" if name and reason else ""
+    return f"{'missed' if record.missed else 'silent'}: {reason or 'nobody noted why'}{what}"

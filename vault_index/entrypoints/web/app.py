@@ -52,10 +52,10 @@ def described(app: FastAPI) -> Iterator[tuple[str, str, list[str], list[str]]]:
 
     for path, methods in openapi["paths"].items():
         for method, route in methods.items():
-            taken = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
-            taken = fields(route.get("requestBody", {})) or taken
+            inputs = [each["name"] for each in route.get("parameters", ()) if each["in"] == "query"]
+            inputs = fields(route.get("requestBody", {})) or inputs
             about = " ".join(route["description"].partition("\n\n")[0].split())
-            yield f"{method.upper()} {path}", about, taken, fields(route["responses"]["200"])
+            yield f"{method.upper()} {path}", about, inputs, fields(route["responses"]["200"])
 
 
 # Threads that ask: as many as the watcher answers at once, and one more. The other requests wait in

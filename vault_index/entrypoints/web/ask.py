@@ -165,13 +165,13 @@ async def ask(client: Client, body: AskBody, request: Request) -> Response:
     coming = events(client, body.model_dump() | _owner(request))
     if EVENTS in request.headers.get("accept", ""):
         return stream(coming)
-    done: Event = {}
+    last: Event = {}
     async with aclosing(coming):
         async for event in coming:
             if await request.is_disconnected():  # nobody reads the answer: its model is stopped
                 return Response(status_code=499)
-            done = event
-    return JSONResponse({key: value for key, value in done.items() if key != "event"})
+            last = event
+    return JSONResponse({key: value for key, value in last.items() if key != "event"})
 
 
 def _owner(request: Request) -> dict[str, str]:
@@ -216,9 +216,9 @@ async def _as_html(events: Events) -> Events:
             if event["event"] == "passages":
                 yield {"event": "passages", "count": len(event["passages"])}
             elif event["event"] == "done":
-                done = {key: event[key] for key in ("event", "status", "session_id")}
-                done["sources"] = len(event["sources"])
-                yield {**done, "html": await run_sync(html_of_answer, event)}
+                ended = {key: event[key] for key in ("event", "status", "session_id")}
+                ended["sources"] = len(event["sources"])
+                yield {**ended, "html": await run_sync(html_of_answer, event)}
             else:
                 yield event
 
@@ -243,8 +243,10 @@ def html_of_answer(answer: Mapping[str, Any]) -> str:
         }
         for each in shown
     ]
-    done = fragment("ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open)
-    return bytes(done.body).decode()
+    response = fragment(
+        "ask_answer.html", answer=answer, text=text, sources=sources, is_open=is_open
+    )
+    return bytes(response.body).decode()
 
 
 _BETWEEN = re.compile(r"`[^`]*`|\]\([^)]*\)|[\[*_\n]+")  # what a parser takes out of a sentence

@@ -77,8 +77,8 @@ def no_field(name: str, fields: Iterable[str]) -> str:
 def shown_as(kind: type, without: Collection[str] = (), **more: Any) -> type[BaseModel]:
     """Return the fields of a dataclass as an answer shows it: without some, and with more."""
     hints = get_type_hints(kind)
-    own = {each.name: (hints[each.name], ...) for each in fields(kind)}
-    shown = {name: value for name, value in own.items() if name not in without}
+    types = {each.name: (hints[each.name], ...) for each in fields(kind)}
+    shown = {name: value for name, value in types.items() if name not in without}
     return answer_form(kind.__name__, **{**shown, **more})
 
 

@@ -44,7 +44,7 @@ def narrowed(
     project: Word = "", file: Word = "", concept: Word = "", type: Word = "", since: Word = "",
     until: Word = "",
 ) -> dict[str, str]:  # fmt: skip
-    """Return how a search is narrowed, by the parameters of the request."""
+    """Return the limits of a search, by the parameters of the request."""
     values = {"project": project, "file": file, "concept": concept, "type": type}
     return {**values, "since": since, "until": until}
 
@@ -205,8 +205,8 @@ def session_page(client: Client, id: Word) -> HTMLResponse:
 @private.get("/search")
 def hits(client: Client, query: Word = "", file: Word = "") -> HTMLResponse:
     """Show the records that a search finds, of all times."""
-    asked = narrowed(file=file, since="all")
-    answer = _search(client, query, [], HITS, asked) if query or file else JournalHits()
+    limits = narrowed(file=file, since="all")
+    answer = _search(client, query, [], HITS, limits) if query or file else JournalHits()
     found = [_record(client, each) for each in answer.hits]
     return fragment("journal_hits.html", hits=found, text_only=answer.text_only)
 

@@ -159,12 +159,12 @@ def ingest_bulk(client: Client, body: BulkBody) -> Ingested:
             id = value.get("id") if isinstance(value, dict) else None
             id = id[:MAX_ID] if isinstance(id, str) else ""
             errors.append(Refused(number, id, said(error.errors()), FIELDS_HINT))
-    every = _put(client, bodies.values())
-    for number, put in zip(bodies, every, strict=True):
+    results = _put(client, bodies.values())
+    for number, put in zip(bodies, results, strict=True):
         if put.error:
             refusal = from_error(put.error, 422, client.shown_error)
             errors.append(Refused(number, put.id, refusal.error, refusal.hint))
-    lessons = _classified(client, [put for put in every if not put.error])
+    lessons = _classified(client, [put for put in results if not put.error])
     errors.sort(key=lambda error: error.index)
     return Ingested(len(lessons), errors, lessons)
 
@@ -208,12 +208,12 @@ def _put(client: VaultClient, bodies: Iterable[IngestBody], *, only_new: bool = 
     return client.change(api.edit.ingest(items=items, only_new=only_new))[0]
 
 
-def _classified(client: VaultClient, every: Sequence[Put]) -> list[Written]:
+def _classified(client: VaultClient, results: Sequence[Put]) -> list[Written]:
     """Return lessons that were written; those without categories have what the classifier proposes."""
-    unfiled = [put.id for put in every if not put.categories]
+    unfiled = [put.id for put in results if not put.categories]
     proposed = _filed(client, unfiled) if unfiled else {}
     return [
-        Written(put.id, put.categories or proposed.get(put.id, []), put.status) for put in every
+        Written(put.id, put.categories or proposed.get(put.id, []), put.status) for put in results
     ]
 
 
@@ -296,7 +296,7 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
     named = body.collections or (BOTH if not body.document else BOTH[:1])  # of no skill
     kinds = tuple(kind for kind in named if kind != SESSIONS) or BOTH[:1]
     k = body.top_k if "top_k" in body.model_fields_set else 0
-    asked = searches.Query(
+    wanted = searches.Query(
         text=body.prompt,
         k=k,
         categories=tuple(body.categories or ()),
@@ -307,7 +307,7 @@ def query(client: Client, request: Request, body: QueryBody) -> JSONResponse:
         for_agent=True,
     )
     settled = bool(body.document)  # the names of documents follow a save later
-    answer = client.ask(api.search.find(query=asked), status=422, settled=settled)
+    answer = client.ask(api.search.find(query=wanted), status=422, settled=settled)
     least = _min_score(body, answer)
     hits: dict[str, list[dict[str, Any]]] = {kind: [] for kind in (*kinds, *named)}
     lessons = sorted({hit.path for hit in answer.hits if hit.kind == "lessons"})

@@ -95,7 +95,7 @@ def excerpt_of(text: str, chars: int, marked: re.Pattern[str] | None, title: str
 
 
 def _words_of(token: Token) -> str:
-    """Return what a block says, with the words of its links and images."""
+    """Return the words of a block, with those of its links and images."""
     if not token.children:
         return token.content
     return "".join(child.content or " " * child.type.endswith("break") for child in token.children)

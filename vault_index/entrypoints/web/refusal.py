@@ -48,8 +48,8 @@ NOT_JSON = Refusal(400, "the body is not JSON", "send one JSON object in UTF-8")
 
 def from_error(error: errors.VaultError, status: int, shown: Callable[[str], str]) -> Refusal:
     """Return the refusal for an error; `status` where its kind does not say which."""
-    own = next((own for own, kinds in STATUSES.items() if isinstance(error, kinds)), status)
-    return Refusal(own, shown(error.message), shown(error.hint))
+    code = next((code for code, kinds in STATUSES.items() if isinstance(error, kinds)), status)
+    return Refusal(code, shown(error.message), shown(error.hint))
 
 
 def add_handlers(
@@ -108,7 +108,7 @@ def _parameters(dependant: Dependant) -> list[str]:
 
 
 def said(problems: Sequence[Mapping[str, Any]], skip: int = 0) -> str:
-    """Return in a line what is wrong with values; `skip` levels of their places are not named."""
+    """Return the faults of values in a line; `skip` levels of their places are not named."""
     return "; ".join(
         f"{'.'.join(map(str, problem['loc'][skip:])) or 'the body'}: {_sentence(problem)}"
         for problem in problems[:SHOWN_PROBLEMS]

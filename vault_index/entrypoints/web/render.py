@@ -115,8 +115,8 @@ def page(template: str, *, at: str, title: str, status: int = 200, **values: Any
 
 def refused(refusal: Refusal) -> HTMLResponse:
     """Return the page of an address that is not answered."""
-    said = {"error": refusal.error, "hint": refusal.hint}
-    return page("refused.html", at="", title="Not shown", status=refusal.status, **said)
+    texts = {"error": refusal.error, "hint": refusal.hint}
+    return page("refused.html", at="", title="Not shown", status=refusal.status, **texts)
 
 
 def fragment(template: str, **values: Any) -> HTMLResponse:

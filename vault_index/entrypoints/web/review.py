@@ -120,7 +120,7 @@ routes.include_router(decisions)
 def _decided(
     client: VaultClient,
     command: api.Question[api.Answer],
-    said: Callable[[api.Answer], str],
+    line_of: Callable[[api.Answer], str],
 ) -> Decided:
     """Carry out a decision; return the line about it, and its notes. Raises Refusal.
 
@@ -130,4 +130,4 @@ def _decided(
     if command.values["id"] not in {each.id for each in waiting}:
         raise Refusal(409, "this proposal was decided elsewhere meanwhile", "choose the next")
     answer, notes = client.change(command)
-    return Decided(said(answer), notes)
+    return Decided(line_of(answer), notes)

@@ -73,7 +73,7 @@ class PageSearch:
 
 
 def asked_for(q: str = "", c: str = "", n: str = "") -> PageSearch:
-    """Return what an address asks for: people edit addresses, so what makes no sense is left out."""
+    """Return the search of an address: people edit addresses, so values without sense are left out."""
     text = " ".join(q.replace("\0", " ").split())[:MAX_QUERY_CHARS]
     count = min(int(n), MAX_SHOWN) if n.isdecimal() and len(n) < 5 else SHOWN
     return PageSearch(text, c[:200] if c.strip("/ ") else "", max(count, 1))
@@ -112,7 +112,7 @@ async def hits(request: Request, client: Client, asked: AskedFor) -> HTMLRespons
 
 
 def _contents(client: VaultClient, asked: PageSearch, *, private: bool = False) -> dict[str, Any]:
-    """Return what the hits are drawn from. Raises Refusal."""
+    """Return the values that the hits are drawn from. Raises Refusal."""
     if not asked.text:
         return _newest(client, asked, private=private)
     categories = (asked.category,) if asked.category else ()
@@ -163,7 +163,7 @@ def _drawn(hit: Hit, marked: re.Pattern[str] | None) -> Drawn:
 
 
 def _left_out(hits: Sequence[Hit], recall: ContextBlock) -> dict[str, str]:
-    """Return why lessons above the floor do not come with others, by id."""
+    """Return the reasons for which lessons above the floor do not come with others, by id."""
     come = {hit.lesson_id for hit in recall.hits} - set(recall.left_out)
     return {
         hit.lesson_id: recall.left_out.get(hit.lesson_id, "others come before it")
@@ -213,7 +213,7 @@ def _stem(word: str) -> str:
 
 
 def _pattern(query: str) -> re.Pattern[str] | None:
-    """Return what matches words that begin like one of a query: endings differ, and it is being typed."""
+    """Match words that begin like one of a query: endings differ, and it is being typed."""
     words = {_stem(word) for word in _PLAIN.findall(query.lower()) if word not in STOP_WORDS}
     words |= {word for word in re.findall(r"\w+", query.casefold()) if not word.isascii()}
     words |= set(re.findall(r"\d+", query))

@@ -77,7 +77,7 @@ def _server(vault: Vault, host: str, port: int, token: str, note: Callable[[str]
 
 
 def _bugs(note: Callable[[str], None], client: VaultClient) -> logging.Handler:
-    """Return what notes the errors that the application did not: before it, or after its answer began.
+    """Return a handler for errors outside the application: before it, or after its answer began.
 
     A server that ends gives up what it was answering, which is no error.
     """

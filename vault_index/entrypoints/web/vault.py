@@ -45,9 +45,9 @@ def state(client: Client) -> HTMLResponse:
     """Show what agents used, and the health of the vault on this machine."""
     answer, notes = client.look(api.state.report())
     vault = open_vault(client.root)
-    said = status.lines(answer, doctor.watcher(vault), doctor.hooks(vault))
+    status_lines = status.lines(answer, doctor.watcher(vault), doctor.hooks(vault))
     troubles = doctor.examine(str(client.root), whole=False)
-    lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in said]
+    lines = [(line[:LABEL].strip(), client.shown(line[LABEL:])) for line in status_lines]
     return fragment(
         "vault_state.html",
         used=answer.injections,

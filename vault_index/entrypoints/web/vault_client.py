@@ -58,7 +58,7 @@ class VaultClient:
         self._alone = threading.Lock()  # held by the question that this process answers
         self._writes = 1  # what was saved before this server began counts as one
         self._seen = 0  # of them by a question that waited
-        self._asked = 0.0
+        self._asked_at = 0.0
         self._cached: dict[tuple[str, str], tuple[int, Any]] = {}  # when it was written
 
     def ask(
@@ -86,9 +86,9 @@ class VaultClient:
         while a model writes. Raises Refusal, and what `on_event` raises.
         """
         notes: list[str] = []
-        heard = client.Options(note=notes.append, event=on_event, put=self._put)
+        options = client.Options(note=notes.append, event=on_event, put=self._put)
         with self.refusing(422):
-            answer = client.ask(self._opened(), question, heard)
+            answer = client.ask(self._opened(), question, options)
         return {**codec.to_json(answer), "notes": notes}
 
     def look(self, command: api.Question[api.Answer]) -> tuple[api.Answer, list[str]]:
@@ -133,7 +133,7 @@ class VaultClient:
         return not self._vault.config.watch.autostart
 
     def index_written(self) -> int:
-        """Return when the index was written last, in nanoseconds; 0 without an index."""
+        """Return the time of the index's last write, in nanoseconds; 0 without an index."""
         with contextlib.suppress(VaultError):
             index = manifest.current(self._vault.index_dir)
             return 0 if index is None else manifest.version(index)[1]
@@ -192,11 +192,11 @@ class VaultClient:
         **_: object,
     ) -> api.Answer:
         """Answer a question as fresh as its client needs it. Raises VaultError."""
-        writes, before = self._writes, self._asked
+        writes, before = self._writes, self._asked_at
         stale = settled or self._seen < writes
         if not at_once:
-            self._asked = time.monotonic()
-            stale = stale or self._asked - before > QUIET_SECONDS
+            self._asked_at = time.monotonic()
+            stale = stale or self._asked_at - before > QUIET_SECONDS
         with self._turn_of(vault):
             options = client.Options(as_is=not stale, settled=settled, fetch=False, start=True)
             answer = client.ask(vault, question, options)
@@ -205,7 +205,7 @@ class VaultClient:
         return answer
 
     def _turn_of(self, vault: Vault) -> contextlib.AbstractContextManager[object]:
-        """Return what is held while this process answers; nothing where a watcher does."""
+        """Return the lock that is held while this process answers; none where a watcher does."""
         return contextlib.nullcontext() if vault.config.watch.autostart else self._alone
 
     def _opened(self) -> Vault:
@@ -218,12 +218,12 @@ class VaultClient:
 
     @cached_property
     def _named(self) -> tuple[tuple[str, str], ...]:
-        own = index_files.home_folder(os.environ)
+        home = index_files.home_folder(os.environ)
         return (
             (str(self.root), "the vault"),
             (os.path.realpath(self.root), "the vault"),
-            (own, "~/.lessons"),
-            (os.path.realpath(own), "~/.lessons"),
+            (home, "~/.lessons"),
+            (os.path.realpath(home), "~/.lessons"),
             (str(Path.home()), "~"),
         )
 
