@@ -1,4 +1,4 @@
-"""Find what is wrong with a vault on this machine, and the command that fixes it. Changes nothing."""
+"""Find the troubles of a vault on this machine, and the command that fixes each. Changes nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def hooks(vault: Vault) -> Hooks:
     wired = [each for each in agents.wired(vault.root) if each[0].runs_hooks(each[2])]
     plugin = plugin_there(vault.root)
     names = {agent.name for agent, _, _ in wired} | {agents.AGENT for _ in plugin}
-    installed = [*(str(place) for _, _, place in wired), *plugin]
+    installed = [*(str(file) for _, _, file in wired), *plugin]
     errors = injections.complaints_of(vault.root, vault.config.home)[-3:]
     return Hooks(installed, sorted(names), errors)
 
@@ -183,9 +183,9 @@ def _lessons(
                 if finding.severity == check.ERROR and not is_named:
                     wrong.append((str(finding), candidate.shown))
     with suppress(VaultError):
-        known = {path for _, path in wrong}
+        named = {path for _, path in wrong}
         for path, why in sorted(entries.withheld(vault).items()):
-            wrong += [] if path in known else [(f"{path}: hooks leave it out: {why}", path)]
+            wrong += [] if path in named else [(f"{path}: hooks leave it out: {why}", path)]
     for what, path in wrong[:MAX_SHOWN]:
         yield Trouble("lessons", what, to_edit(vault.root / path))
     if len(wrong) > MAX_SHOWN:
@@ -239,21 +239,21 @@ def _degraded(vault: Vault, missing: str) -> str:
 
 def _agent(vault: Vault) -> Iterator[Trouble]:
     claude = agents.AGENTS["claude"]
-    places = [claude.place(folder) for folder in (None, vault.root)]
-    for place in places:
-        claude.commands(place)  # says what is wrong with a file that is no JSON
+    files = [claude.place(folder) for folder in (None, vault.root)]
+    for file in files:
+        claude.commands(file)  # says what is wrong with a file that is no JSON
     wired = agents.wired(vault.root)
     has_plugin = agents.enabled_by(vault.root) is not None
     if has_plugin and (why := agents.why_not_found()):
         yield Trouble("plugin", f"{agents.NAME}: {why}", hook_settings.path_command())
     elif not has_plugin and not wired:
         yield Trouble("hooks", "no agent runs the hooks", "lessons install claude")
-    for agent, scope, place in wired:
-        yield from _hooks(agent, scope, place, has_plugin)
-    for place in places:
-        is_off = agents.CLAUDE.read(place)[1].get("disableAllHooks") is True
-        if is_off and claude.runs_hooks(place):
-            yield Trouble("hooks", f'{place}: "disableAllHooks" is true', to_edit(place))
+    for agent, scope, file in wired:
+        yield from _hooks(agent, scope, file, has_plugin)
+    for file in files:
+        is_off = agents.CLAUDE.read(file)[1].get("disableAllHooks") is True
+        if is_off and claude.runs_hooks(file):
+            yield Trouble("hooks", f'{file}: "disableAllHooks" is true', to_edit(file))
     complaints = injections.complaints_of(vault.root, vault.config.home, DAY_SECONDS)
     failed = [each for each in complaints if each["message"] != NO_INDEX]
     if failed:
@@ -263,20 +263,20 @@ def _agent(vault: Vault) -> Iterator[Trouble]:
         yield Trouble("hooks", what, f"tail {shlex.quote(str(log))}")
 
 
-def _hooks(agent: HookSettings, scope: str, place: Path, has_plugin: bool) -> Iterator[Trouble]:
+def _hooks(agent: HookSettings, scope: str, file: Path, has_plugin: bool) -> Iterator[Trouble]:
     words = f"{agent.name} {scope}"
-    commands = agent.commands(place)
-    if strange := agent.fatal_keys(place):
-        what = f"{place}: {agent.name} reads none of it, for its key {strange[0]!r:.60}"
-        yield Trouble("hooks", what, to_edit(place))
+    commands = agent.commands(file)
+    if strange := agent.fatal_keys(file):
+        what = f"{file}: {agent.name} reads none of it, for its key {strange[0]!r:.60}"
+        yield Trouble("hooks", what, to_edit(file))
     missing = sorted(set(agent.events()) - set(commands))
     if missing and not (has_plugin and agent.name == agents.AGENT):  # which brings them
-        what = f"{place}: no hook for {', '.join(missing)}"
+        what = f"{file}: no hook for {', '.join(missing)}"
         yield Trouble("hooks", what, f"lessons install {words}")
     for command in sorted(set(commands.values())):
         if shutil.which(command) is None:
             again = f"lessons uninstall {words}; lessons install {words}"
-            yield Trouble("hooks", f"{place}: {command} cannot be run", again)
+            yield Trouble("hooks", f"{file}: {command} cannot be run", again)
         elif command == hook_settings.COMMAND and (why := hook_settings.why_not_found(command)):
             yield Trouble("path", why, hook_settings.path_command())
 

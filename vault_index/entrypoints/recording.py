@@ -29,8 +29,8 @@ def state(vault: Vault) -> JournalStatus:
 def with_hooks(found: archive.JournalOverview, project: Path) -> archive.JournalOverview:
     """Add the settings of the agent whose hooks tell the journal of the end of turns."""
     folders = (None, project)
-    places = dict.fromkeys(place for folder in folders for place in agents.recording_in(folder))
-    return replace(found, hooks=[*map(str, places), *doctor.plugin_there(project)])
+    files = dict.fromkeys(file for folder in folders for file in agents.recording_in(folder))
+    return replace(found, hooks=[*map(str, files), *doctor.plugin_there(project)])
 
 
 def journal(vault: Vault) -> Iterator[Trouble]:

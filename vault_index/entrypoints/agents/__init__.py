@@ -18,7 +18,7 @@ from vault_index.hotpath.agents import CLAUDE_CODE, FILES, JOURNAL, Agent, load
 
 
 def _settings_of(agent: Agent) -> HookSettings:
-    """Return what writes an agent's hooks: JSON, unless the agent names another class."""
+    """Return the writer of an agent's hooks: JSON, unless the agent names another class."""
     kind: type[HookSettings] = load(agent.installer) if agent.installer else HookSettings
     return kind(agent)
 
@@ -33,28 +33,28 @@ AGENTS: dict[str, HookSettings] = {
 
 def wired(project: Path) -> list[tuple[HookSettings, str, Path]]:
     """Return the agents whose files name our hook for the user or this project, with scope and file."""
-    places: dict[Path, tuple[HookSettings, str, Path]] = {}
+    found: dict[Path, tuple[HookSettings, str, Path]] = {}
     for agent in AGENTS.values():
         for scope, folder in (("--user", None), ("--project", project)):
-            place = agent.place(folder)
-            if agent.events_in(place):
-                places.setdefault(place, (agent, scope, place))
-    return list(places.values())
+            file = agent.place(folder)
+            if agent.events_in(file):
+                found.setdefault(file, (agent, scope, file))
+    return list(found.values())
 
 
 def other_scopes(agent: HookSettings, settings: Path, project: Path) -> list[tuple[Path, str]]:
     """Return the other files of the user and this project that run our hooks, with their scope."""
-    there = [(place, scope) for one, scope, place in wired(project) if one is agent]
-    return [each for each in there if each[0] != settings and agent.runs_hooks(each[0])]
+    files = [(file, scope) for one, scope, file in wired(project) if one is agent]
+    return [each for each in files if each[0] != settings and agent.runs_hooks(each[0])]
 
 
 def recording_in(project: Path | None) -> list[Path]:
     """Return the files of the user or of a project whose hooks tell the journal of the end of turns."""
-    places = [(agent, agent.place(project)) for agent in AGENTS.values()]
+    files = [(agent, agent.place(project)) for agent in AGENTS.values()]
     return [
-        place
-        for agent, place in places
-        if (wanted := set(agent.events(JOURNAL))) and wanted <= agent.events_in(place)
+        file
+        for agent, file in files
+        if (wanted := set(agent.events(JOURNAL))) and wanted <= agent.events_in(file)
     ]
 
 
@@ -69,12 +69,12 @@ def refuse_missing(agent: HookSettings, wanted: Collection[str]) -> None:
             raise SettingsError(message, f"run it without --{when}")
 
 
-def refuse_committed_links(agent: str, project: Path, place: Path) -> None:
+def refuse_committed_links(agent: str, project: Path, file: Path) -> None:
     """Raise SettingsError if a file in a project, or a folder above it, is a link of its repository.
 
     Its author chose where such a link leads; the user's own links are followed.
     """
-    parts = place.relative_to(project).parts
+    parts = file.relative_to(project).parts
     for depth in range(len(parts)):
         step = project.joinpath(*parts[: depth + 1])
         listed = ("ls-files", "--", str(step.relative_to(project)))
@@ -153,17 +153,17 @@ def enabled_by(project: Path | None) -> Path | None:
 
     A project's settings decide before the user's, and those that are not shared before both.
     """
-    places = [AGENTS[AGENT].place(None)]
+    files = [AGENTS[AGENT].place(None)]
     if project is not None:
         shared = AGENTS[AGENT].place(project)
-        places = [shared.with_name("settings.local.json"), shared, *places]
-    for place in places:
+        files = [shared.with_name("settings.local.json"), shared, *files]
+    for file in files:
         with suppress(SettingsError):  # reported where the settings are changed
-            plugins = CLAUDE.read(place)[1].get("enabledPlugins")
+            plugins = CLAUDE.read(file)[1].get("enabledPlugins")
             plugins = plugins if isinstance(plugins, dict) else {}
             chosen = plugins.get(NAME)
             if isinstance(chosen, bool):
-                return place if chosen else None
+                return file if chosen else None
     return None
 
 
@@ -173,7 +173,7 @@ def shown(settings: Path) -> str:
 
 
 def why_not_found() -> str:
-    """Return why the plugin may not find our commands; "" if it will: see its `run.sh`."""
+    """Return the reason for which the plugin may not find our commands, or "": see its `run.sh`."""
     local = Path.home() / ".local" / "bin" / hook_settings.COMMAND
     if local.is_file() or Path(sys.prefix).name == TOOL:
         return ""

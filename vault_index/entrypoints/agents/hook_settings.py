@@ -27,7 +27,7 @@ NEW_MODE = 0o600  # of a settings file: agents keep keys in theirs
 
 
 def why_not_found(command: str) -> str:
-    """Return why an agent or git may not find a command; "" if it will.
+    """Return the reason for which an agent or git may not find a command; "" if it will.
 
     They start from anywhere, so the PATH of an active virtual environment does not count.
     """
@@ -94,12 +94,12 @@ class HookSettings:
             return project / profile.file
         return Path(profile.of_user(profile.own_file or profile.file))
 
-    def runs_hooks(self, place: Path) -> bool:
-        return self.events()[0] in self.events_in(place)
+    def runs_hooks(self, file: Path) -> bool:
+        return self.events()[0] in self.events_in(file)
 
-    def events_in(self, place: Path) -> set[str]:
+    def events_in(self, file: Path) -> set[str]:
         try:
-            return set(self.commands(place))
+            return set(self.commands(file))
         except SettingsError:
             return set()
 

@@ -67,7 +67,7 @@ class MarkedSection:
         return "\n".join(section.splitlines()[self.first.count("\n") + 1 : -1]) + "\n"
 
     def _span(self, file: Path, text: str, *, as_written: bool = True) -> tuple[int, int] | None:
-        """Return where it is. Raises SettingsError without a marker, or if not `as_written`."""
+        """Return its start and end. Raises SettingsError without a marker, or if not `as_written`."""
         opening, _, closing = self.first.partition("{stamp}")
         stamp = f"[0-9a-f]{{{STAMP_CHARS}}}"
         first = rf"(?m)^{re.escape(opening)}{stamp}{re.escape(closing)}(?=\r?$)"

@@ -130,10 +130,10 @@ class _Group(click.Group):
         formatter.write_text("`lessons help --all` lists all others.")
 
     def format_sections(
-        self, ctx: click.Context, formatter: click.HelpFormatter, *, every: bool = False
+        self, ctx: click.Context, formatter: click.HelpFormatter, *, show_all: bool = False
     ) -> None:
         """List commands in sections, each with the whole first sentence of its help."""
-        sections = SECTIONS | MORE if every else SECTIONS
+        sections = SECTIONS | MORE if show_all else SECTIONS
         width = max(len(name) for names in sections.values() for name in names.split())
         for section, names in sections.items():
             if not names:

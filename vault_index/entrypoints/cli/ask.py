@@ -79,8 +79,8 @@ def _passage(passage: Passage, *, in_full: bool) -> None:
     output.say(output.styled(f"[{passage.number}] {passage.title}", bold=True), *about)
     signed = ", ".join(filter(None, [passage.author, passage.date[:10]]))
     line = f":{passage.line}" if passage.line else ""
-    place = f"{passage.path}{line}" if passage.path else f"journal {passage.id}"
-    output.say(" " * TEXT_INDENT, " · ".join(filter(None, [place, signed])), indent=TEXT_INDENT)
+    source = f"{passage.path}{line}" if passage.path else f"journal {passage.id}"
+    output.say(" " * TEXT_INDENT, " · ".join(filter(None, [source, signed])), indent=TEXT_INDENT)
     if passage.link:
         output.say(" " * TEXT_INDENT, passage.link)
     if in_full:

@@ -75,8 +75,8 @@ def _ids(vault: Vault) -> list[str]:
     from vault_index.lesson import parse
 
     listed = _listed(vault)
-    known = {lesson.path.partition("/")[2] for lesson in listed}
-    saved = [parse.id_of(file.path) for file in vault.files()[0] if file.path not in known]
+    paths = {lesson.path.partition("/")[2] for lesson in listed}
+    saved = [parse.id_of(file.path) for file in vault.files()[0] if file.path not in paths]
     return [*(lesson.id for lesson in listed), *saved]
 
 

@@ -59,12 +59,12 @@ def _was_said_today(warning: str) -> bool:
 
     home, today = config.home_folder(), date.today().isoformat()
     root = client.open_vault(place()).root
-    kept = state.fact(home, name := f"links {state.vault_of(root)}") or {}
-    said = kept.get("said", []) if kept.get("day") == today else []
-    if warning in said:
+    noted = state.fact(home, name := f"links {state.vault_of(root)}") or {}
+    warnings = noted.get("said", []) if noted.get("day") == today else []
+    if warning in warnings:
         return True
     with contextlib.suppress(WriteError):
-        state.keep_fact(home, name, {"day": today, "said": [*said, warning][-MAX_LINKS:]})
+        state.keep_fact(home, name, {"day": today, "said": [*warnings, warning][-MAX_LINKS:]})
     return False
 
 
@@ -120,7 +120,7 @@ def is_typed() -> bool:
 
 
 def place() -> Any:
-    """Return what --vault or --index names; None: the vault around the current folder."""
+    """Return the vault or index that an option names; None: the vault around the current folder."""
     return click.get_current_context().obj
 
 
@@ -139,8 +139,8 @@ def ask(question: api.Question[api.Answer], *, of: Any = None, **options: Any) -
     with Console() as console:
         if "event" in options:
             options["event"] = console.after_bar(options["event"])
-        heard = client.Options(note=console.note, progress=console.progress, **options)
-        return client.ask(of or place(), question, heard)
+        all_options = client.Options(note=console.note, progress=console.progress, **options)
+        return client.ask(of or place(), question, all_options)
 
 
 @contextlib.contextmanager
@@ -206,15 +206,15 @@ def refuse_unknown(
 
     hints = {"category": "see `lessons categories`", "tag": "see `lessons list --json`"}
     hints["type"] = f"choose one of {', '.join(TYPES)}"
-    known = {"category": set(ask(api.lesson.count()).counts), "type": set(TYPES)}
-    asked = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
+    existing = {"category": set(ask(api.lesson.count()).counts), "type": set(TYPES)}
+    wanted = [("category", normalise(each)) for each in categories] + [("type", type)] * bool(type)
     if tags:
         lessons = ask(api.lesson.select())
-        known["tag"] = {tag.lower() for lesson in lessons for tag in lesson.tags}
-        asked += [("tag", composed(tag).lower()) for tag in tags]
-    for kind, name in asked:
-        if name not in known[kind]:
-            near = meant(name, known[kind])
+        existing["tag"] = {tag.lower() for lesson in lessons for tag in lesson.tags}
+        wanted += [("tag", composed(tag).lower()) for tag in tags]
+    for kind, name in wanted:
+        if name not in existing[kind]:
+            near = meant(name, existing[kind])
             hint = f"run it again with {near}" if near else hints[kind]
             raise VaultError(f"no lesson has the {kind} {name!r}", hint)
 
@@ -224,10 +224,10 @@ def note_new_categories(categories: Sequence[str]) -> None:
     from vault_index.lesson.category import normalise
 
     opened = vault()
-    known, top = set(opened.config.taxonomy), opened.lessons_dir
-    known |= {str(path.relative_to(top)) for path in top.glob("**/") if path != top}
+    existing, top = set(opened.config.taxonomy), opened.lessons_dir
+    existing |= {str(path.relative_to(top)) for path in top.glob("**/") if path != top}
     for path in map(normalise, categories):
-        if path and path not in known and (near := nearest(path, known, 0.85)):
+        if path and path not in existing and (near := nearest(path, existing, 0.85)):
             note(f"note: {path} is a new category; there is {near}, too")
 
 

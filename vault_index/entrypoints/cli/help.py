@@ -20,7 +20,7 @@ def command(ctx: click.Context, words: tuple[str, ...], every: bool) -> None:
     if every and not words:
         formatter = about.make_formatter()
         main: Any = about.command  # whose class is in the module that loads this one
-        main.format_sections(about, formatter, every=True)
+        main.format_sections(about, formatter, show_all=True)
         output.text(formatter.getvalue().strip())
         return
     for word in words:

@@ -198,8 +198,8 @@ def install_command(
     chosen = agents.AGENTS[agent]
     if not journal and context.is_typed() and _is_unrecorded(chosen):
         journal = _asked_to_record("record sessions on this machine?", agent=agent)
-    asked = {"journal": journal, "failures": failures, "files": files}
-    wanted = [ALWAYS, *(when for when, is_asked in asked.items() if is_asked)]
+    chosen_options = {"journal": journal, "failures": failures, "files": files}
+    wanted = [ALWAYS, *(when for when, is_asked in chosen_options.items() if is_asked)]
     agents.refuse_missing(chosen, wanted)
     project, settings = _place(chosen, for_user)
     plugin = agents.enabled_by(project) if agent == agents.AGENT else None
@@ -332,8 +332,8 @@ def uninstall_command(
 
     if agent == AGENTS_MD:
         file = section_file(for_user)
-        gone = agents.SECTION.take_out(file)
-        output.say(f"{file}: {'section removed' if gone else 'there was no section'}")
+        removed = agents.SECTION.take_out(file)
+        output.say(f"{file}: {'section removed' if removed else 'there was no section'}")
         return
     chosen = agents.AGENTS[agent]
     project, settings = _place(chosen, for_user)

@@ -132,8 +132,8 @@ def timeline_command(anchor: tuple[str, ...], form: str, **around: Any) -> optio
     ANCHOR is a record, a session, a time ("yesterday 14:00", "last tuesday") or a query, whose best
     hit is taken.
     """
-    asked, is_full = " ".join(anchor), form == "full"
-    answer = context.ask(api.journal.timeline(anchor=asked, full=is_full, **around))
+    text, is_full = " ".join(anchor), form == "full"
+    answer = context.ask(api.journal.timeline(anchor=text, full=is_full, **around))
     records = [record.as_json() for record in answer.records]
     yield {**codec.to_json(answer), "records": records}
     if not answer.records:
@@ -141,7 +141,7 @@ def timeline_command(anchor: tuple[str, ...], form: str, **around: Any) -> optio
     session = None
     for number, record in enumerate(answer.records):
         if number == answer.before and not answer.anchor:
-            output.row(output.styled(f"> {asked}", bold=True))
+            output.row(output.styled(f"> {text}", bold=True))
         if record.session != session:
             session = record.session
             about = f"{journal.session_id(record)} {journal.where(record)}"
@@ -223,31 +223,31 @@ def import_command(since: str, project: str | None, dry_run: bool) -> options.An
     values = {"since": times.window(since)["since"], "dry_run": dry_run}
     values |= project_asked(project, all_projects=not project)
     try:
-        done = context.ask(api.journal.import_transcripts(**values))
+        imported = context.ask(api.journal.import_transcripts(**values))
     except KeyboardInterrupt:
         context.note("stopped; what was taken in stays, and the next import goes on from there")
         raise
-    yield done
-    projects = sorted(done.projects.items(), key=lambda item: (-item[1], item[0]))
+    yield imported
+    projects = sorted(imported.projects.items(), key=lambda item: (-item[1], item[0]))
     width = max((len(name) for name, _ in projects), default=0)
     for name, sessions in projects if dry_run else ():
         output.row(f"{name:<{width}}  {count(sessions, 'session')}")
-    for problem in done.problems:
+    for problem in imported.problems:
         context.note(f"warning: {problem}")
-    for why, transcripts in sorted(done.nothing.items()):
+    for why, transcripts in sorted(imported.nothing.items()):
         context.note(f"note: nothing to keep of {count(transcripts, 'transcript')}: {why}")
-    if done.older:
-        context.note(f"note: {count(done.older, 'older transcript')}: --since all")
-    unchanged = [f"{done.unchanged} there already"] if done.unchanged else []
-    if not done.sessions:
+    if imported.older:
+        context.note(f"note: {count(imported.older, 'older transcript')}: --since all")
+    unchanged = [f"{imported.unchanged} there already"] if imported.unchanged else []
+    if not imported.sessions:
         output.say(", ".join(["nothing new", *unchanged]))
         return
-    parts = [f"{count(done.sessions, 'session')} of {count(len(projects), 'project')}"]
-    parts += [count(done.records, "record"), f"{done.bytes / 1e6:.1f} MB read"]
-    ended = "; nothing was taken in" if dry_run else f" in {done.seconds:.1f} s"
+    parts = [f"{count(imported.sessions, 'session')} of {count(len(projects), 'project')}"]
+    parts += [count(imported.records, "record"), f"{imported.bytes / 1e6:.1f} MB read"]
+    ended = "; nothing was taken in" if dry_run else f" in {imported.seconds:.1f} s"
     output.say(", ".join([*parts, *unchanged]) + ended)
-    if done.by_words:
-        which = count(done.by_words, "session")
+    if imported.by_words:
+        which = count(imported.by_words, "session")
         context.note(f"note: words find {which} now; their vectors are made in the background")
 
 
@@ -280,22 +280,26 @@ def forget_command(yes: bool, **values: str) -> options.Answers:
         raise click.UsageError(message)
     if not yes and sys.stdin.isatty() and not output.confirm(f"forget {chosen}?"):
         raise click.Abort
-    done = context.ask(api.journal.erase(**values))
-    if values["session"] and not (done.records or done.sessions or done.beside or done.left):
+    forgotten = context.ask(api.journal.erase(**values))
+    if values["session"] and not (
+        forgotten.records or forgotten.sessions or forgotten.beside or forgotten.left
+    ):
         where = f"no session {values['session']!r:.80} in the journal that matches"
         raise VaultError(where, "see their ids: lessons journal sessions")
-    yield options.AnswerWithStatus({**codec.to_json(done), "proof": done.proof}, bool(done.left))
-    if not done.records and not done.sessions:
+    yield options.AnswerWithStatus(
+        {**codec.to_json(forgotten), "proof": forgotten.proof}, bool(forgotten.left)
+    )
+    if not forgotten.records and not forgotten.sessions:
         output.say("nothing in the journal matches")
-        if not done.files_searched:
+        if not forgotten.files_searched:
             return
     else:
-        sessions = f" and {count(done.sessions, 'session')}" if done.sessions else ""
-        output.say(f"forgot {count(done.records, 'record')}{sessions}")
-    if done.beside:
-        files_beside = count(done.beside, "file")
+        sessions = f" and {count(forgotten.sessions, 'session')}" if forgotten.sessions else ""
+        output.say(f"forgot {count(forgotten.records, 'record')}{sessions}")
+    if forgotten.beside:
+        files_beside = count(forgotten.beside, "file")
         output.say(f"removed {files_beside} of proposals and conversations made of it")
-    output.say(done.proof)
+    output.say(forgotten.proof)
 
 
 def print_hits(answer: JournalHits) -> None:

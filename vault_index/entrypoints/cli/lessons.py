@@ -347,12 +347,12 @@ def _as_deleted(lesson_id: str, error: VaultError) -> VaultError:
         return error
     vault = context.vault()
     try:
-        gone = history.deleted(vault, context.name_in_vault(lesson_id))
+        deleted = history.deleted(vault, context.name_in_vault(lesson_id))
     except GitError:  # there is none here, and its past is not known
         return error
-    if gone is None:
+    if deleted is None:
         return error
-    commit, id, path = gone
+    commit, id, path = deleted
     if not commit:
         return VaultError(
             f"the last commit has {id}, and it is no longer here", _way_back(vault, id, path)
@@ -446,12 +446,12 @@ def last_command(number: int) -> options.Answers:
         output.say("no agent has asked yet: type a prompt in a project with hooks, then look again")
         return
     now = datetime.now(UTC)
-    for place, record in enumerate(records, start=1):
+    for position, record in enumerate(records, start=1):
         passed = (now - datetime.fromisoformat(record.time)).total_seconds()
         text = shorten_line(record.text, PROMPT_CHARS) if record.text else NOT_KEPT
         did = {"error": "failed: ", "file": "edited: "}.get(record.kind, "")
-        output.row(f"{place}. ", output.styled(ago(passed), dim=True), f"  {did}{text}")
-        for line in _outcome_lines(record, place):
+        output.row(f"{position}. ", output.styled(ago(passed), dim=True), f"  {did}{text}")
+        for line in _outcome_lines(record, position):
             output.say(f"   {line}")
     context.note("teach one: lessons teach --last N --fires ID, or --not ID")
     if any(record.lessons for record in records) and context.is_typed() and sys.stdout.isatty():
@@ -459,13 +459,13 @@ def last_command(number: int) -> options.Answers:
 
 
 def _rate(records: tuple[Injection, ...]) -> None:
-    place = output.press("a number says whether its lesson was useful, any other key ends:")
-    given = records[int(place) - 1 : int(place)] if place in tuple("123456789") else []
+    pressed = output.press("a number says whether its lesson was useful, any other key ends:")
+    given = records[int(pressed) - 1 : int(pressed)] if pressed in tuple("123456789") else []
     if given and given[0].lessons:
         key = output.press(f"{given[0].lessons[0].title}: [y]es, [n]o, [w]rong:")
         if word := {"y": "yes", "n": "no", "w": "wrong"}.get(key):
-            done = _note_word(given[0].lessons[0].id, word)
-            for line in _after_word(done, int(place)):
+            rated = _note_word(given[0].lessons[0].id, word)
+            for line in _after_word(rated, int(pressed)):
                 output.say(line)
 
 
@@ -475,8 +475,8 @@ def latest(number: int) -> tuple[Injection, ...]:
     return context.ask(question).records
 
 
-def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
-    """Yield what a prompt got, a line each."""
+def _outcome_lines(record: Injection, position: int) -> Iterator[str]:
+    """Yield the lessons that a prompt got, a line each."""
     for lesson in record.lessons:
         score = "without a search"
         if lesson.score:
@@ -499,15 +499,17 @@ def _outcome_lines(record: Injection, place: int) -> Iterator[str]:
         from vault_index.entrypoints.wording import hits
         from vault_index.recall.silence import CAN_BE_TAUGHT
 
-        near, floor, said = record.near, record.floor, record.silent or "no reason was kept"
+        near, floor, reason = record.near, record.floor, record.silent or "no reason was kept"
         if not near or near.score is None or floor is None:
-            yield f"silent: {said}"
+            yield f"silent: {reason}"
             return
-        beside = hits.nearest(said, near.id, near.score, floor, near.taught, by_words=near.by_words)
-        yield f"silent: {said} {beside}"
-        is_near = said in CAN_BE_TAUGHT and JUST_BELOW * floor <= near.score < floor
+        beside = hits.nearest(
+            reason, near.id, near.score, floor, near.taught, by_words=near.by_words
+        )
+        yield f"silent: {reason} {beside}"
+        is_near = reason in CAN_BE_TAUGHT and JUST_BELOW * floor <= near.score < floor
         if is_near and not near.taught:
-            yield f"just below the floor: lessons teach --last {place} --fires {near.id}"
+            yield f"just below the floor: lessons teach --last {position} --fires {near.id}"
 
 
 FIRES, SILENT = "fires_on", "silent_on"
@@ -555,14 +557,14 @@ def teach_command(
     command = api.injection.teach_lesson(
         name=name, kind=kind, prompt=text, session=session, key=key, undo=undo
     )
-    done = context.ask(command)
-    if undo and not done.changed:
-        hint = f"see what is: lessons show --json {done.id}"
-        raise VaultError(f"{done.id} was not taught this", hint)
-    yield done
-    output.say(_taught_line(done, undo))
-    if not done.acts:
-        context.note(f"it does not act yet: {done.silent}")
+    result = context.ask(command)
+    if undo and not result.changed:
+        hint = f"see what is: lessons show --json {result.id}"
+        raise VaultError(f"{result.id} was not taught this", hint)
+    yield result
+    output.say(_taught_line(result, undo))
+    if not result.acts:
+        context.note(f"it does not act yet: {result.silent}")
 
 
 def _record_numbered(last: int) -> Injection:
@@ -594,8 +596,8 @@ def _line_of_journal() -> str:
     """Return the line of the last failed command that the journal has of this project."""
     from vault_index.text import failure
 
-    asked = api.journal.sessions(folder=str(Path.cwd()), limit=SESSIONS)
-    for session in context.ask(asked):
+    question = api.journal.sessions(folder=str(Path.cwd()), limit=SESSIONS)
+    for session in context.ask(question):
         records = context.ask(api.journal.show(name=session.id)).records
         runs = [run for record in reversed(records) for run in reversed(record.commands)]
         for run in runs:
@@ -607,38 +609,38 @@ def _line_of_journal() -> str:
     )
 
 
-def _taught_line(done: TeachResult, undo: bool) -> str:
+def _taught_line(result: TeachResult, undo: bool) -> str:
     if undo:
-        return f"taken out of {done.id}"
-    what = "comes at" if done.kind.startswith(FIRES) else "stays out of"
-    again = "" if done.changed else " (as taught before)"
-    if done.kind.endswith("_error"):
-        return f"{done.id} {what} a failure that prints: {done.prompt}{again}"
-    return f"{done.id} {what} this prompt and similar ones{again}"
+        return f"taken out of {result.id}"
+    what = "comes at" if result.kind.startswith(FIRES) else "stays out of"
+    again = "" if result.changed else " (as taught before)"
+    if result.kind.endswith("_error"):
+        return f"{result.id} {what} a failure that prints: {result.prompt}{again}"
+    return f"{result.id} {what} this prompt and similar ones{again}"
 
 
 @options.command("useful", "lessons useful staging-deploys-need-the-vpn wrong the VPN is gone")
-@click.argument("said", nargs=-1, required=True, metavar="[ID] yes|no|wrong [WHY]...")
+@click.argument("arguments", nargs=-1, required=True, metavar="[ID] yes|no|wrong [WHY]...")
 @options.number("--last", None, 1, 100, "ID is what the prompt of that number got.")
-def useful_command(said: tuple[str, ...], last: int | None) -> options.Answers:
+def useful_command(arguments: tuple[str, ...], last: int | None) -> options.Answers:
     """Say whether a lesson was useful, or is wrong.
 
     A lesson that you call wrong stays out of hooks, and on `lessons check --stale`, until you say yes or
     no, or its text changes. A word of an agent only puts it on that list. It is kept on this machine.
     """
-    if last and said[0] in WORDS:
+    if last and arguments[0] in WORDS:
         records = latest(last)
         given = [each.id for each in records[-1].lessons] if len(records) == last else []
         if len(given) != 1:
             message = f"prompt {last} got {len(given)} lessons"
-            raise VaultError(message, f"name one: lessons useful ID {said[0]}")
-        said = (given[0], *said)
-    if len(said) < 2 or said[1] not in WORDS:
+            raise VaultError(message, f"name one: lessons useful ID {arguments[0]}")
+        arguments = (given[0], *arguments)
+    if len(arguments) < 2 or arguments[1] not in WORDS:
         raise click.UsageError("name a lesson and a word: lessons useful ID yes|no|wrong [WHY]")
-    lesson = context.name_in_vault(said[0])
-    done = _note_word(lesson, said[1], " ".join(said[2:]))
-    yield done
-    for line in _after_word(done, last):
+    lesson = context.name_in_vault(arguments[0])
+    rated = _note_word(lesson, arguments[1], " ".join(arguments[2:]))
+    yield rated
+    for line in _after_word(rated, last):
         output.say(line)
 
 
@@ -647,20 +649,20 @@ def _note_word(lesson: str, word: str, why: str = "") -> Rated:
     return context.ask(command)
 
 
-def _after_word(done: Rated, last: int | None) -> Iterator[str]:
-    """Yield what was noted, and what follows; `last` is the number of the prompt, as far as known."""
-    yield f"noted: {done.title}: {done.word}"
-    if done.is_left_out:
-        yield f"hooks leave it out; to take that back: lessons useful {done.id} yes"
-    elif done.word == "wrong":
+def _after_word(rated: Rated, last: int | None) -> Iterator[str]:
+    """Yield the noted word and its effect; `last` is the number of the prompt, if known."""
+    yield f"noted: {rated.title}: {rated.word}"
+    if rated.is_left_out:
+        yield f"hooks leave it out; to take that back: lessons useful {rated.id} yes"
+    elif rated.word == "wrong":
         yield "an agent's word: it is on the list of `lessons check --stale`"
-    elif done.word == "no" and done.by == "person":
-        for place, each in enumerate(latest(100), start=1) if last is None else ():
-            if each.kind != "file" and done.id in [it.id for it in each.lessons]:
-                last = place
+    elif rated.word == "no" and rated.by == "person":
+        for position, each in enumerate(latest(100), start=1) if last is None else ():
+            if each.kind != "file" and rated.id in [it.id for it in each.lessons]:
+                last = position
                 break
         if last:
-            yield f"keep it out there: lessons teach --last {last} --not {done.id}"
+            yield f"keep it out there: lessons teach --last {last} --not {rated.id}"
 
 
 @options.command("log", "lessons log devops/ci-cd/node-heap-out-of-memory", paged=True)

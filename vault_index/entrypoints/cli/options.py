@@ -115,11 +115,11 @@ def command(
 
         run = print_answer if isgeneratorfunction(unwrap(function)) else function
         run = output.paged()(run) if paged else run
-        made = (of or click).command(name, epilog=f"Example: {example}")(run)
+        declared = (of or click).command(name, epilog=f"Example: {example}")(run)
         if has_json:
             json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
-            made.params.append(json)
-        return made
+            declared.params.append(json)
+        return declared
 
     return declare
 

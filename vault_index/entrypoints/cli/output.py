@@ -43,7 +43,7 @@ def is_for_agent() -> bool:
 
 
 def screen_width(*, err: bool = False) -> int | None:
-    """Return how many columns stdout has, or stderr; None if it is not a terminal of a person."""
+    """Return the columns of stdout, or of stderr; None if it is not a terminal of a person."""
     stream: TextIO = sys.stderr if err else sys.stdout
     if not stream.isatty() or is_for_agent():
         return None
@@ -54,7 +54,7 @@ def screen_width(*, err: bool = False) -> int | None:
 
 
 def columns(text: str) -> int:
-    """Return how many columns a line without escapes takes."""
+    """Return the columns that a line without escapes takes."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))

@@ -109,11 +109,11 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
 
 
 def _closing(answer: Learned) -> str:
-    made, dropped = len(answer.proposals), len(answer.dropped)
+    proposed, dropped = len(answer.proposals), len(answer.dropped)
     left = f"; {count(dropped, 'entry', 'entries')} dropped" if dropped else ""
     left += f" ({spent(answer.usage, 1, answer.no_cost)})" if answer.usage.calls else ""
-    if made:
-        return f"{count(made, 'proposal')} to review: `lessons review`{left}"
+    if proposed:
+        return f"{count(proposed, 'proposal')} to review: `lessons review`{left}"
     if answer.status == "learned already":
         return AGAIN
     if answer.status == "running already":
@@ -169,15 +169,15 @@ def tend_command(list: bool, dry_run: bool, show: bool, most: int) -> options.An
 
 
 def _show_tended(tended: Tended) -> None:
-    """Print what became of prompts for lessons, and how they are accepted."""
+    """Print the outcome of a turn of prompts for lessons, and how to accept them."""
     for line in proposals.tended(tended):
         output.say(line)
     if tended.usage.calls:
         context.note(spent(tended.usage, 1, tended.no_cost))
     if tended.batch:
-        made = count(len(tended.proposals), "lesson")
+        lessons = count(len(tended.proposals), "lesson")
         accept = f"`lessons review accept --batch {tended.batch}`"
-        output.say(f"prompts for {made} to review: `lessons review`, or all at once: {accept}")
+        output.say(f"prompts for {lessons} to review: `lessons review`, or all at once: {accept}")
     elif not (tended.dropped or tended.trouble):
         output.say("every lesson that agents may read has prompts, or some wait")
 
@@ -188,7 +188,7 @@ batch_option = options.text("--batch", "ID", "All of a turn of `lessons tend`.")
 
 def _decide(
     command: Callable[[str], api.Question[api.Answer]],
-    said: Callable[[api.Answer], str],
+    line_of: Callable[[api.Answer], str],
     *,
     ids: Sequence[str],
     session: str,
@@ -202,7 +202,7 @@ def _decide(
         for id in _chosen(ids, session, batch):
             decided.append(context.ask(command(id)))
             if not as_json:
-                output.say(said(decided[-1]))
+                output.say(line_of(decided[-1]))
     finally:
         if as_json and decided:
             output.json(decided[0] if is_one else decided)

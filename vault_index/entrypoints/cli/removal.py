@@ -59,8 +59,8 @@ def run(*, purge: bool, yes: bool) -> None:
 
 
 def _agents() -> Iterator[Step]:
-    for agent, _, place in agents.wired(Path.cwd()):
-        yield Step(f"{place}: the hooks for {agent.name}", partial(agents.unwire, agent, place))
+    for agent, _, file in agents.wired(Path.cwd()):
+        yield Step(f"{file}: the hooks for {agent.name}", partial(agents.unwire, agent, file))
 
 
 def _machine() -> Iterator[Step]:

@@ -24,9 +24,9 @@ MAX_CATEGORIES = 20  # that are listed to choose from, the largest
 ADDED, REMOVED = {"fg": "green"}, {"fg": "red"}
 
 
-def show_card(card: Card, place: str = "") -> None:
-    """Print what decides a proposal that `review` returned. `place` is where it is among the others."""
-    output.say(output.styled(card.title, bold=True), f"  {place}" if place else "")
+def show_card(card: Card, position: str = "") -> None:
+    """Print the grounds to decide on a proposal. `position` is such as "2 of 5"."""
+    output.say(output.styled(card.title, bold=True), f"  {position}" if position else "")
     output.say(output.styled(proposals.origin(card), dim=True))
     for text in filter(None, (proposals.summary(card), proposals.quoted(card))):
         output.say(text)
@@ -126,9 +126,9 @@ class Review:
                     break
         finally:
             left = len({*self._ids} - self._decided)
-            done = {what: self._done[what] for what in ("accepted", "merged", "rejected")}
+            counts = {what: self._done[what] for what in ("accepted", "merged", "rejected")}
             parts = [
-                f"{number} {what}" for what, number in {**done, "left": left}.items() if number
+                f"{number} {what}" for what, number in {**counts, "left": left}.items() if number
             ]
             with contextlib.suppress(OSError):  # the terminal was closed
                 context.note(", ".join(parts))
@@ -167,9 +167,9 @@ class Review:
 
     def _show(self, id: str, number: int = 0) -> None:
         (self._card,) = self._ask(api.proposal.cards(id=id))
-        place = f"{number} of {len(self._ids)}" if number else ""
+        position = f"{number} of {len(self._ids)}" if number else ""
         output.say()
-        show_card(self._card, place)
+        show_card(self._card, position)
         output.say()
 
     def _accept(self) -> bool:

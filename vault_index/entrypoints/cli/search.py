@@ -54,42 +54,42 @@ def search_command(
     """
     from vault_index.entrypoints.wording import hits
 
-    asked, only = _query(" ".join(query), **options)
-    settled = bool(asked.within or "skills" in asked.kinds)
+    wanted, only = _query(" ".join(query), **options)
+    settled = bool(wanted.within or "skills" in wanted.kinds)
     is_counted = output.is_for_agent() and not hasattr(context.place(), "uri")
     find = api.learn.find if is_counted else api.search.find
     try:
-        answer = context.ask(find(query=asked), settled=settled)
+        answer = context.ask(find(query=wanted), settled=settled)
     except NoVaultError as error:
         if not everything or context.place() or os.environ.get("LESSONS_VAULT"):
             raise
-        yield from _sessions_alone(asked, error)
+        yield from _sessions_alone(wanted, error)
         return
-    if not (answer.hits or "skills" in asked.kinds):  # which have categories of their own
-        context.refuse_unknown(asked.categories, asked.filters.tags, asked.filters.type)
+    if not (answer.hits or "skills" in wanted.kinds):  # which have categories of their own
+        context.refuse_unknown(wanted.categories, wanted.filters.tags, wanted.filters.type)
     if everything:
-        found = context.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
+        found = context.ask(api.journal.search(text=wanted.text, k=wanted.k, since=""))
     sessions = {"sessions": [hit.as_json() for hit in found.hits]} if everything else {}
-    yield _as_json(answer, asked, only) | sessions
+    yield _as_json(answer, wanted, only) | sessions
     if everything:
         output.row(output.styled(hits.HEADINGS["lessons"], bold=True))
-    _show(answer, asked, options["kinds"])
+    _show(answer, wanted, options["kinds"])
     if everything:
         output.say()
         from vault_index.entrypoints.cli import journal
 
         output.row(output.styled(hits.HEADINGS["sessions"], bold=True))
         journal.print_hits(found)
-    if asked.explain:
+    if wanted.explain:
         _explain(answer)
 
 
-def _sessions_alone(asked: Query, error: VaultError) -> options.Answers:
+def _sessions_alone(wanted: Query, error: VaultError) -> options.Answers:
     """Search the sessions where there is no vault: the journal needs none."""
     from vault_index.entrypoints.cli import journal
 
     context.note(f"note: sessions alone: {error.message}")
-    found = context.ask(api.journal.search(text=asked.text, k=asked.k, since=""))
+    found = context.ask(api.journal.search(text=wanted.text, k=wanted.k, since=""))
     yield {"hits": [], "sessions": [hit.as_json() for hit in found.hits]}
     journal.print_hits(found)
 
@@ -111,19 +111,19 @@ def _query(text: str, *, kinds: tuple[str, ...], **options: Any) -> tuple[Query,
     return Query(text, kinds=kinds or ("lessons",), project=project, **options), only
 
 
-def _as_json(answer: HitList, asked: Query, only: dict[str, Any]) -> dict[str, Any]:
+def _as_json(answer: HitList, wanted: Query, only: dict[str, Any]) -> dict[str, Any]:
     listed = [hit.as_json() | {"injected": _is_injected(hit, answer)} for hit in answer.hits]
     values: dict[str, Any] = {"hits": listed, "floor": answer.floor, "text_only": answer.text_only}
-    values |= {"skills_floor": answer.skills_floor} if "skills" in asked.kinds else {}
-    values |= {"in": answer.place} if asked.within else {}
+    values |= {"skills_floor": answer.skills_floor} if "skills" in wanted.kinds else {}
+    values |= {"in": answer.place} if wanted.within else {}
     values |= {"only": only} if only else {}
     values |= {"without_quotes": answer.unquoted} if answer.unquoted else {}
-    if asked.explain:
+    if wanted.explain:
         values["dropped"] = [{**hit.as_json(), "why": why} for hit, why in answer.dropped]
     return values
 
 
-def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
+def _show(answer: HitList, wanted: Query, kinds: tuple[str, ...]) -> None:
     from vault_index.entrypoints.wording import for_agents, hits
 
     if answer.text_only and answer.embedder != "none":
@@ -132,8 +132,8 @@ def _show(answer: HitList, asked: Query, kinds: tuple[str, ...]) -> None:
         context.note(f"in {answer.place}")
     if answer.unquoted:
         context.note(hits.without_quotes(answer.unquoted))
-    if output.is_for_agent() and not asked.explain:
-        output.text(for_agents.found(answer, asked.text))
+    if output.is_for_agent() and not wanted.explain:
+        output.text(for_agents.found(answer, wanted.text))
         return
     if not answer.hits:
         context.note(_nothing(kinds))
@@ -200,8 +200,8 @@ def recall_command(query: tuple[str, ...], is_error: bool) -> options.Answers:
         printed = sys.stdin.buffer.read().decode("utf-8", "replace")
         answer = context.ask(api.search.recall_failure(output=printed, command=text))
     elif text:
-        asked = api.search.recall(query=text, project=context.project())
-        answer = context.ask(asked, settled=True)
+        question = api.search.recall(query=text, project=context.project())
+        answer = context.ask(question, settled=True)
     else:
         raise click.UsageError("Missing argument 'QUERY...'.")
     yield {
@@ -249,16 +249,16 @@ def eval_command(
     right), kind. Each figure is explained, and the prompts that went wrong are named. With --errors
     an object has command and error, which is what was printed, in place of query.
     """
-    asked = api.state.measure(queries=str(queries), errors=is_error, left_out=bool(leave_out))
+    question = api.state.measure(queries=str(queries), errors=is_error, left_out=bool(leave_out))
     if lessons is None and not leave_out:
-        figures = context.ask(asked)
+        figures = context.ask(question)
     else:
         from vault_index.api.state import scratch_vault  # `api.state` makes questions
 
         with scratch_vault(
             str(lessons or ""), context.place() or "", leave_out or 0.0, seed
         ) as scratch:
-            figures = context.ask(asked, of=scratch)
+            figures = context.ask(question, of=scratch)
     yield figures
     _print_figures(figures)
     _print_mistakes(figures, queries)

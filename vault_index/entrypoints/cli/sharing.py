@@ -27,18 +27,20 @@ def sync_command() -> options.Answers:
 
     Nothing is forced, a conflict changes nothing here, and uncommitted changes are kept.
     """
-    done = context.ask(api.share.sync())
-    yield done
+    result = context.ask(api.share.sync())
+    yield result
     steps = {
-        "fetched {}": done.fetched,
-        "put {} of yours on top": done.rebased,
-        f"dropped {{}} that {done.remote} took back": done.dropped,
-        "pushed {}": done.pushed,
+        "fetched {}": result.fetched,
+        "put {} of yours on top": result.rebased,
+        f"dropped {{}} that {result.remote} took back": result.dropped,
+        "pushed {}": result.pushed,
     }
     did = [step.format(count(many, "commit")) for step, many in steps.items() if many]
-    output.say(f"{done.remote}: {', '.join(did) or 'nothing new'}; {count(done.lessons, 'lesson')}")
-    if done.uncommitted:
-        files_left = count(done.uncommitted, "uncommitted file")
+    output.say(
+        f"{result.remote}: {', '.join(did) or 'nothing new'}; {count(result.lessons, 'lesson')}"
+    )
+    if result.uncommitted:
+        files_left = count(result.uncommitted, "uncommitted file")
         output.say(f"not shared: {files_left}; git add lessons && git commit, then lessons sync")
 
 
@@ -219,8 +221,8 @@ def _check_against(
     before, now = _states(commit, sample)
     changed, tried = fired.changes(before, now), len(now.fired)
     seen = {each.id for each in changed if each.state != fired.SAME}
-    every = context.ask(api.share.touched(since=commit))
-    touched = [each for each in every if each.lesson not in seen]
+    reasons = context.ask(api.share.touched(since=commit))
+    touched = [each for each in reasons if each.lesson not in seen]
     if comment:
         text = fired.comment(changed, tried, _errors(findings), now.text_only, touched)
         comment.write_text(text, "utf-8")
@@ -250,8 +252,8 @@ def _states(commit: str, sample: list[str]) -> tuple[VaultSnapshot, VaultSnapsho
 
         for state, lessons in ask(api.search.taught_lessons()):
             state.lessons = {each.id: each for each in lessons}
-        every = [*before.lessons.values(), *now.lessons.values()]
-        taught = [prompt for lesson in every for prompt in lesson.prompts]
+        all_lessons = [*before.lessons.values(), *now.lessons.values()]
+        taught = [prompt for lesson in all_lessons for prompt in lesson.prompts]
         tried = list(dict.fromkeys([*taught, *sample]))[:MAX_PROMPTS]
         for state, answer in ask(api.search.fired(prompts=tried)):
             state.fired, state.text_only = answer.lessons, answer.text_only

@@ -30,11 +30,11 @@ def init_command(path: Path | None) -> None:
     Without PATH it is the vault around this folder, if the repository has one, else this folder.
     """
     folder = path.absolute() if path else _vault_of_repository(Path.cwd())
-    made, git_set = api.state.make_vault(str(folder))
+    result, git_set = api.state.make_vault(str(folder))
     for is_done, what in (
-        (made.repository, "started a git repository"),
-        (made.vault, "made lessons/vault.toml"),
-        (made.ignored, f"added {' and '.join(made.ignored)} to .gitignore"),
+        (result.repository, "started a git repository"),
+        (result.vault, "made lessons/vault.toml"),
+        (result.ignored, f"added {' and '.join(result.ignored)} to .gitignore"),
         (git_set.hooks, "switched on the git hooks in .githooks"),
         (git_set.driver, "set up the merge driver for lessons in .gitattributes"),
     ):
@@ -45,7 +45,7 @@ def init_command(path: Path | None) -> None:
     output.say(f"{folder} is a vault")
     for feature in features.FEATURES:
         feature.at_init(folder)
-    if made.is_foreign:
+    if result.is_foreign:
         install.offer_languages()
     install.offer_recording(folder)
     context.announce_model()
@@ -226,11 +226,11 @@ def index_command(
 def _publish(vaults: Sequence[str | None], engine: str) -> options.Answers:
     if engine and engine != "ray" and not engine.startswith("ray://"):
         raise click.UsageError("--engine is ray or ray://HOST:PORT")
-    every = [context.ask(api.state.publish_index(engine=engine), of=folder) for folder in vaults]
-    yield every if len(every) > 1 else every[0]
-    for done in every:
-        vectors = f"{done.added} vectors added, {done.vectors} in all"
-        output.say(f"{done.uri}: {vectors}, {done.rows} rows written")
+    results = [context.ask(api.state.publish_index(engine=engine), of=folder) for folder in vaults]
+    yield results if len(results) > 1 else results[0]
+    for result in results:
+        vectors = f"{result.added} vectors added, {result.vectors} in all"
+        output.say(f"{result.uri}: {vectors}, {result.rows} rows written")
 
 
 @options.command("status", "lessons status --json", paged=True)

@@ -352,8 +352,8 @@ def autostart(settings: str) -> bool:
 
 
 def _question(event: dict[str, object], started: float, until: float) -> dict[str, object]:
-    asked = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
-    return {"ask": "hook", "with": asked}
+    values = {"event": event, "ms": 1000 * (time.monotonic() - started), "until": until}
+    return {"ask": "hook", "with": values}
 
 
 def _deadline(variable: str = DEADLINE_VARIABLE, default: int = DEFAULT_DEADLINE_MS) -> int:
@@ -400,7 +400,7 @@ def _age() -> float:
 
 
 def _began() -> float:
-    """Return when this process began, in seconds since 1970, at most a tick late.
+    """Return the time at which this process began, in seconds since 1970, at most a tick late.
 
     Both clocks are read at once: an earlier beginning would take a repeated prompt for the one before.
     """

@@ -36,7 +36,7 @@ def answer(
         vault = open_vault(root)
     except NoVaultError:  # removed a moment ago
         return None
-    why, asked = log.NO_INDEX, Event.of(event)
+    why, hook_event = log.NO_INDEX, Event.of(event)
     try:
         has_index = manifest.current(vault.index_dir) is not None
         if may_start and vault.config.watch.autostart:
@@ -44,9 +44,9 @@ def answer(
                 launch.open_in_background(vault, after_caller=not has_index)  # for the next prompt
         if not has_index:  # no model loads: the files are searched
             _index_in_background(vault)
-        elif _is_searchable(vault, asked, text_only):
+        elif _is_searchable(vault, hook_event, text_only):
             ms = 1000 * (time.monotonic() - began)
-            return respond(vault, asked, by="process", ms=ms, text_only=text_only)
+            return respond(vault, hook_event, by="process", ms=ms, text_only=text_only)
     except IndexStateError as error:
         if error.newer:
             raise
@@ -54,12 +54,12 @@ def answer(
         _index_in_background(vault, "--rebuild")  # only searching shows this damage
     log.log(event, why, began)
     ms = 1000 * (time.monotonic() - began)
-    return respond(vault, asked, by="process", ms=ms, from_files=True)
+    return respond(vault, hook_event, by="process", ms=ms, from_files=True)
 
 
-def _is_searchable(vault: Vault, asked: Event, text_only: bool) -> bool:
+def _is_searchable(vault: Vault, event: Event, text_only: bool) -> bool:
     """Whether there is an index to search, brought up to date and loaded while the prompt is embedded."""
-    prompt = "" if text_only else asked.prompt or Path(asked.cwd).name
+    prompt = "" if text_only else event.prompt or Path(event.cwd).name
     with query.embedding(vault, prompt):
         has_index = _bring_up_to_date(vault, 0.0 if text_only else BUSY_SECONDS)
         if has_index and prompt:
@@ -102,14 +102,16 @@ def _index_in_background(vault: Vault, *options: str) -> None:
 
 def answer_without_vault(event: dict[str, Any]) -> dict[str, Any] | None:
     """Answer the start of a session; None for silence. Anything may be raised."""
-    settings, asked = config.load(environ=os.environ), Event.of(event)
-    if asked.source not in settings.session_sources:
+    settings, hook_event = config.load(environ=os.environ), Event.of(event)
+    if hook_event.source not in settings.session_sources:
         return None
-    text = select.without_vault(settings, Path(asked.cwd), asked.session_id)
+    text = select.without_vault(settings, Path(hook_event.cwd), hook_event.session_id)
     if not text:
         return None
     with contextlib.suppress(WriteError):  # then two hooks may answer
-        if asked.session_id and not delivery.claim(settings.home, Path(asked.cwd), asked):
+        if hook_event.session_id and not delivery.claim(
+            settings.home, Path(hook_event.cwd), hook_event
+        ):
             return None
-    output = {"hookEventName": asked.hook_event_name, "additionalContext": text}
+    output = {"hookEventName": hook_event.hook_event_name, "additionalContext": text}
     return {"hookSpecificOutput": output}

@@ -18,13 +18,13 @@ def excerpt(text: str, room: int) -> str:
     return text[: room - 1] + "…" if len(text) > room else text
 
 
-def sentence(said: str) -> str:
+def sentence(text: str) -> str:
     """Return words as a sentence: `nothing matches` is `Nothing matches.`"""
-    return f"{said[:1].upper()}{said[1:]}."
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def spent(usage: Usage, digits: int = 0, no_cost: str = "") -> str:
-    """Return what a model took: tokens, seconds with these digits, and dollars where they are known.
+    """Return a model's usage: tokens, seconds with these digits, and dollars where they are known.
 
     `no_cost` is what to do where nobody knows them.
     """
@@ -42,7 +42,7 @@ _PROMPTS = Path(__file__).parents[2] / "prompts"
 
 
 def instructions(name: str, what: str) -> str:
-    """Return what an agent is told to do: LEARN, TEND or SKILL, about what its user said."""
+    """Return the instructions of an agent: LEARN, TEND or SKILL, about its user's words."""
     text = (_PROMPTS / f"agent_{name}.md").read_text("utf-8")
     worth = (_PROMPTS / "learn_worth.md").read_text("utf-8").strip()
     return text.replace("{worth}", worth).replace("{what}", what)

@@ -33,7 +33,7 @@ def lines(hit: Hit, number: int, width: int = 100) -> list[str]:
 
 
 def without_quotes(phrases: Sequence[str]) -> str:
-    """Return what to say of a search for quoted phrases that no lesson has all of; "" for none."""
+    """Return the note on a search for quoted phrases that no lesson has all of; "" for none."""
     if not phrases:
         return ""
     shown = ", ".join(f'"{excerpt(clean(phrase), MAX_PHRASE_CHARS)}"' for phrase in phrases)
@@ -68,14 +68,14 @@ def is_out_of_order(hits: Sequence[Hit]) -> bool:
 
 
 def silent_from(are_above: Sequence[bool]) -> int:
-    """Return the place from which on hooks would inject none of the hits.
+    """Return the index from which on hooks would inject none of the hits.
 
     Confidence orders hits, too: some above that place may score less than the floor.
     """
-    place = len(are_above)
-    while place and not are_above[place - 1]:
-        place -= 1
-    return place
+    index = len(are_above)
+    while index and not are_above[index - 1]:
+        index -= 1
+    return index
 
 
 TOO_FEW_WORDS = "too few words in common"  # of the nearest lesson, where words alone decide
@@ -99,20 +99,20 @@ def nearest(
 
 
 def documents_line(state: documents.DocumentsStatus) -> Iterator[str]:
-    """Yield how many documents there are, if any."""
+    """Yield the number of documents, if any."""
     if state.documents:
         yield f"documents  {state.documents}"
 
 
 def vectors_line(state: publish.VectorsStatus) -> Iterator[str]:
-    """Yield how many vectors of a team were not compared with ones that are made here, if any."""
+    """Yield the number of a team's vectors that were not compared with our own, if any."""
     if waiting := state.vectors_to_compare:
         left = count(waiting, "vector is", "vectors are")
         yield f"shared     {left} not compared yet; the watcher does it when it is quiet"
 
 
 def skills_line(state: build.SkillsStatus) -> Iterator[str]:
-    """Yield how many skills there are, if any, and for which tags one is ready."""
+    """Yield the number of skills, if any, and the tags for which one is ready."""
     if state.skills:
         yield f"skills     {state.skills}"
     if ready := state.skills_ready:

@@ -30,7 +30,7 @@ NOTHING = {
 
 
 def nothing(answer: JournalHits | Around) -> str:
-    """Return why a search or a timeline has nothing."""
+    """Return the reason for which a search or a timeline has nothing."""
     return NOTHING[answer.missing]
 
 
@@ -65,7 +65,7 @@ def percent(hit: JournalHit) -> str:
 
 
 def details(record: KeptRecord) -> Iterator[str]:
-    """Yield what a record has below its heading: its text, its lists, its commands with their output."""
+    """Yield the parts of a record below its heading: text, lists, commands with their output."""
     if " ".join(record.text.split()) != record.title:
         yield record.text.strip()
     for name in RUBRICS:
@@ -79,7 +79,7 @@ def details(record: KeptRecord) -> Iterator[str]:
 
 
 def session_about(session: ListedSession) -> str:
-    """Return how much a session asked and changed, and how long it took."""
+    """Return a session's prompts, changed files and duration."""
     about = [count(session.typed, "prompt"), count(len(session.files), "file")]
     about.append(lasted(session.began, session.ended))
     return ", ".join(filter(None, about))

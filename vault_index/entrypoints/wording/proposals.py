@@ -54,7 +54,7 @@ def origin(card: Card) -> str:
 
 
 def summary(card: Card) -> str:
-    """Return what a proposal says, in a sentence or two; of a change what it adds."""
+    """Return the summary of a proposal, in a sentence or two; of a change its additions."""
     text = card.text if card.changes else passages.summary_of(card.text)
     return blocks.shorten_line(" ".join(text.split()), MAX_SUMMARY)
 
@@ -70,7 +70,7 @@ def _said(quote: str, speaker: str) -> str:
 
 
 def state(card: Card) -> tuple[bool, str]:
-    """Return whether nothing is in the way of a proposal, and the line that says so, or what is.
+    """Whether nothing is in the way of a proposal; and the line that says so, or the obstacle.
 
     It names the key that settles it.
     """
@@ -103,7 +103,7 @@ def state(card: Card) -> tuple[bool, str]:
 
 
 def nothing_made(answer: Learned) -> str:
-    """Return why a run made no proposal."""
+    """Return the reason for which a run made no proposal."""
     if not answer.waits_already:
         return "nothing was worth a proposal"
     if not answer.waiting:
@@ -114,7 +114,7 @@ def nothing_made(answer: Learned) -> str:
 
 
 def about(card: Card) -> str:
-    """Return what a proposal is: its category, id, type, author, day, session."""
+    """Return the facts of a proposal: its category, id, type, author, day, session."""
     suggested = f"{card.suggested}?" if card.suggested else ""
     parts = [f"[{card.category or suggested or 'no category'}] {card.id}"]
     parts += [card.type] if card.type else []
@@ -151,8 +151,8 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
 
 def answers(card: Card) -> list[tuple[str, str]]:
     """Return the prompts and lines of output of a proposal, each with what is known of it."""
-    known = {each.prompt: finds(each) for each in card.outlook}
-    prompts = [(text, known.get(text, "")) for text in (*card.prompts, *card.fires_on)]
+    notes = {each.prompt: finds(each) for each in card.outlook}
+    prompts = [(text, notes.get(text, "")) for text in (*card.prompts, *card.fires_on)]
     lines = [(line, "a line that a failed command prints") for line in card.fires_on_error]
     return prompts + lines
 
@@ -163,7 +163,7 @@ def finding(found: Values) -> str:
 
 
 def proposed(answer: Proposed) -> Iterator[str]:
-    """Yield what became of an agent's entries, a line each, and what helps to correct one.
+    """Yield the outcome of an agent's entries, a line each, and help to correct one.
 
     Without entries it is the vault's categories and what waits.
     """
@@ -194,7 +194,7 @@ def _meant(field: UnknownField) -> str:
 
 
 def tended(answer: Tended) -> Iterator[str]:
-    """Yield what became of prompts for lessons, a line each."""
+    """Yield the outcome of prompts for lessons, a line each."""
     for each in answer.proposals:
         yield f"{each.id} waits: {each.changes}"
         yield from (f"  without {text!r:.80}: {why}" for text, why in each.left_out)
@@ -203,7 +203,7 @@ def tended(answer: Tended) -> Iterator[str]:
 
 
 def like(near: Sequence[Any]) -> str:
-    """Return how like a lesson something is, with the lesson's id and title."""
+    """Return the likeness to a lesson in words, with the lesson's id and title."""
     id, title, likeness = near
     return f"{likeness:.0%} like {id} ({title})"
 
@@ -222,11 +222,11 @@ def _prompt(label: str, prompt: Outlook) -> Iterator[tuple[str, str]]:
 
 
 def finds(prompt: Outlook) -> str:
-    """Return what a prompt of a draft finds now, and whether the draft's text needs its help."""
+    """Return a line on the lesson that a draft's prompt finds now, and whether the draft needs it."""
     now = prompt.now
     today = f"{now.title}, {_score(now)}" if now else "nothing"
-    own = "and this one by its words" if prompt.finds else "and this one only with its help"
-    return f"finds {today} now, {own}"
+    addition = "and this one by its words" if prompt.finds else "and this one only with its help"
+    return f"finds {today} now, {addition}"
 
 
 def _score(found: BestLesson) -> str:
@@ -235,7 +235,7 @@ def _score(found: BestLesson) -> str:
 
 
 def status_lines(waiting: LearnStatus) -> Iterator[str]:
-    """Yield what was learned from sessions and what it took, and what went wrong in the last run."""
+    """Yield the proposals and the usage of learning, and the trouble of the last run."""
     if waiting.proposals:
         again = f", {waiting.unfound} of a lesson that was not found" if waiting.unfound else ""
         yield f"proposals  {count(waiting.proposals, 'proposal')} waiting{again}: see `lessons review`"
@@ -251,8 +251,8 @@ def status_lines(waiting: LearnStatus) -> Iterator[str]:
         return
     took = f"; {spent(learned.usage)}" if learned.usage.calls else ""
     auto = ", at the end of sessions" if learned.auto else ""
-    runs, made = count(learned.runs, "run"), count(learned.proposed, "proposal")
+    runs, new = count(learned.runs, "run"), count(learned.proposed, "proposal")
     failed = f", {learned.failed} failed" if learned.failed else ""
-    yield f"learning   {runs}{failed}, {made}{took}{auto}"
+    yield f"learning   {runs}{failed}, {new}{took}{auto}"
     if learned.trouble:
         yield f"problem    learning: {learned.trouble}"

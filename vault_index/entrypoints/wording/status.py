@@ -82,8 +82,8 @@ def _floors(index: IndexState) -> str:
 
 
 def _used(injected: Summary) -> Iterator[str]:
-    if asked := _asked(*injected.weeks[:2]):
-        yield f"agents     {asked}"
+    if line := _asked(*injected.weeks[:2]):
+        yield f"agents     {line}"
     if injected.missed:
         yield f"missed     {count(injected.missed, 'answer')}, at prompts or starts of sessions"
     if failures := injected.failures:
@@ -133,14 +133,14 @@ def in_no_vault(folders: Sequence[str]) -> str:
 
 
 def _asked(week: Week, before: Week) -> str:
-    """Return what agents looked up by themselves, beside what came by itself; "" where neither is."""
+    """Return the agents' own searches and reads, beside the lessons that came; "" where neither is."""
     searched, read = count(week.searches, "search", "searches"), count(week.reads, "read")
     came = f"lessons came {count(week.came, 'time')}"
     was = f"{before.searches:,}, {before.reads:,} and {before.came:,}" if before.is_used else ""
     if not (week.is_used or was):
         return ""
-    said = f"in 7 days: {searched} and {read} of their own, {came}"
-    return f"{said}; in the 7 before: {was}" if was else said
+    text = f"in 7 days: {searched} and {read} of their own, {came}"
+    return f"{text}; in the 7 before: {was}" if was else text
 
 
 def _changed(settings: Sequence[Setting]) -> str:
