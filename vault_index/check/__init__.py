@@ -83,12 +83,12 @@ def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
 
     With `only`, those that are shown as one of these paths.
     """
-    every = [(file.path, True) for file in vault.files()[0]]
+    pairs = [(file.path, True) for file in vault.files()[0]]
     others, unlisted = _besides_lessons(vault)
-    every += [(path, False) for path in others]
+    pairs += [(path, False) for path in others]
     if only is not None:
-        every = [each for each in every if (shown(each[0]) if each[1] else each[0]) in only]
-    return Selection(every, partial(_from_disk, vault), unlisted)
+        pairs = [each for each in pairs if (shown(each[0]) if each[1] else each[0]) in only]
+    return Selection(pairs, partial(_from_disk, vault), unlisted)
 
 
 def named(vault: Vault, paths: Sequence[str]) -> Selection:
@@ -122,8 +122,8 @@ def of_names(vault: Vault, among: Collection[str]) -> Iterator[Finding]:
     Names are one that differ in their case, or their form of Unicode, alone.
     """
     alike: dict[str, list[str]] = {}
-    every = [file.path for file in vault.files()[0]]
-    for path in sorted(every, key=lambda each: (composed(each) != each, each)):
+    paths = [file.path for file in vault.files()[0]]
+    for path in sorted(paths, key=lambda each: (composed(each) != each, each)):
         alike.setdefault(portable.key(path), []).append(path)
     for first, *others in alike.values():
         for other in others:
@@ -165,14 +165,14 @@ def staged(vault: Vault) -> Selection:
 
 def of_text(
     candidate: Candidate,
-    known: Collection[str] = (),
+    categories: Collection[str] = (),
     seconds: float = time_limit.RULE_SECONDS,
     *,
     orders: bool = True,
     words: bool = True,
     kept: KeptFindings | None = None,
 ) -> list[Finding]:
-    """Check what a file says; `known` are the categories of other lessons, against which to compare.
+    """Check the words of a file; `categories` are those of other lessons, against which to compare.
 
     In a file that is not a lesson, only errors of prompt injection count. A rule that takes more than
     `seconds` of processor time is itself an error: nothing is shared unchecked. Without `orders`, prompt
@@ -184,7 +184,7 @@ def of_text(
     too_long = len(candidate.data) > MAX_BYTES
     if candidate.is_lesson:
         data = candidate.data[: MAX_BYTES + 1]
-        findings = frontmatter.findings(candidate.path, data, where, known)
+        findings = frontmatter.findings(candidate.path, data, where, categories)
     elif too_long:
         findings = [not_checked(where, f"the file is longer than {MAX_BYTES:,} bytes")]
     elif where == shown(SETTINGS):
@@ -221,7 +221,7 @@ def _of_words(
     orders: bool = True,
     kept: KeptFindings | None = None,
 ) -> list[Finding]:
-    """Check what an agent or a stranger would read, whatever the shape of the file."""
+    """Check the text that an agent or a stranger would read, whatever the shape of the file."""
     if kept is not None and (before := kept.get(candidate)) is not None:
         return before
     where = candidate.shown
@@ -239,13 +239,13 @@ def _of_words(
         if rule is prompt_injection.findings and not orders:
             continue
         try:
-            every = time_limit.within(seconds, rule, where, seen)
+            found = time_limit.within(seconds, rule, where, seen)
         except time_limit.TooSlow:
             is_complete = False
-            every = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
+            found = [not_checked(where, f"the rule {name} takes more than {seconds:.3g} s")]
         if name != "secrets" and not candidate.is_lesson:
-            every = [finding for finding in every if finding.severity == ERROR]
-        findings += every
+            found = [finding for finding in found if finding.severity == ERROR]
+        findings += found
     if kept is not None and is_complete:
         kept.put(candidate, findings)
     return findings
@@ -269,28 +269,28 @@ def withheld(
     is_lesson: bool = True,
     kept: KeptFindings | None = None,
 ) -> Withheld:
-    """Return why hooks leave out what a file holds, for the user whose folder `home` is.
+    """Return the reason for which hooks leave out a file, for the user whose folder `home` is.
 
     Wrong frontmatter is not a reason: it harms no agent.
     """
     candidate = Candidate(path, data, is_lesson=is_lesson)
-    every = _of_words(candidate, time_limit.RULE_SECONDS, kept=kept)
-    return _withheld(candidate, every, home)
+    findings = _of_words(candidate, time_limit.RULE_SECONDS, kept=kept)
+    return _withheld(candidate, findings, home)
 
 
 def withheld_if_kept(path: str, data: bytes, home: Path, kept: KeptFindings) -> Withheld:
     """Return the same for a lesson that was checked before, else that it is `UNCHECKED`."""
     candidate = Candidate(path, data)
-    every = kept.get(candidate)
-    return Withheld(UNCHECKED) if every is None else _withheld(candidate, every, home)
+    findings = kept.get(candidate)
+    return Withheld(UNCHECKED) if findings is None else _withheld(candidate, findings, home)
 
 
-def _withheld(candidate: Candidate, every: list[Finding], home: Path | None) -> Withheld:
-    every = harmless.settled(every, home=home) if home else every
-    errors = _errors(every)
+def _withheld(candidate: Candidate, findings: list[Finding], home: Path | None) -> Withheld:
+    findings = harmless.settled(findings, home=home) if home else findings
+    errors = _errors(findings)
     if errors:
         return Withheld(_reason(min(_named(candidate, errors))))
-    holding = [finding for finding in every if finding.holds]
+    holding = [finding for finding in findings if finding.holds]
     name = released.name_of(candidate.data) if holding else ""
     if not holding or (home and released.has(home, name)):
         return Withheld("")
@@ -299,31 +299,31 @@ def _withheld(candidate: Candidate, every: list[Finding], home: Path | None) -> 
 
 def with_command(
     candidate: Candidate,
-    every: Iterable[Finding],
+    findings: Iterable[Finding],
     home: Path,
-    known: Callable[[], Collection[str]] | None = None,
+    noted: Callable[[], Collection[str]] | None = None,
 ) -> list[Finding]:
     """Return findings of a file as they are for the user whose folder `home` is, with what to type.
 
     One that holds names the command, unless the text is released; so does a secret that may be none.
-    `known` is as for `harmless.settled`.
+    `noted` is as for `harmless.settled`.
     """
-    listed = _named(candidate, harmless.settled(every, known, home))
+    listed = _named(candidate, harmless.settled(findings, noted, home))
     if not any(finding.holds for finding in listed):
         return listed
     if released.has(home, released.name_of(candidate.data)):
         return [replace(finding, holds=False) for finding in listed]
-    said = f"; hooks leave it out; if agents may get it: {_command(candidate)}"
+    addition = f"; hooks leave it out; if agents may get it: {_command(candidate)}"
     return [
-        replace(finding, message=finding.message + said) if finding.holds else finding
+        replace(finding, message=finding.message + addition) if finding.holds else finding
         for finding in listed
     ]
 
 
-def _named(candidate: Candidate, every: Iterable[Finding]) -> list[Finding]:
+def _named(candidate: Candidate, findings: Iterable[Finding]) -> list[Finding]:
     """Return findings of a file; one of a secret names the command that calls it harmless."""
     named: list[Finding] = []
-    for each in every:
+    for each in findings:
         if each.fingerprints and each.severity == ERROR and candidate.path.endswith(".md"):
             command = harmless.command([each])
             line = f"add `{secrets.HARMLESS}: [{', '.join(each.fingerprints)}]` to its frontmatter"
@@ -334,7 +334,7 @@ def _named(candidate: Candidate, every: Iterable[Finding]) -> list[Finding]:
 
 
 def _command(candidate: Candidate) -> str:
-    """Return what releases a lesson's file: for a person to copy, so the shell reads a name only."""
+    """Return the command to release a lesson's file. A person copies it: the shell reads a name only."""
     name = parse.id_of(candidate.path)
     try:
         first = parse.parse_file(candidate.data, candidate.path)[0].id
@@ -363,8 +363,8 @@ def errors_in(
 
     A text that it calls harmless and did not before counts only if this user called it so.
     """
-    known = partial(harmless.noted, before)
-    return sorted(_errors(harmless.settled(of_text(Candidate(path, data), kept=kept), known)))
+    noted = partial(harmless.noted, before)
+    return sorted(_errors(harmless.settled(of_text(Candidate(path, data), kept=kept), noted)))
 
 
 def first_error(path: str, data: bytes) -> Finding | None:
@@ -377,7 +377,7 @@ def _identity(finding: Finding) -> tuple[str, str, tuple[str, ...]]:
 
 
 def to_correct(errors: Sequence[Finding]) -> str:
-    """Return what to do about the errors in a text that is to become a lesson, first about the first."""
+    """Return the remedy for the errors in a text that is to become a lesson, first for the first."""
     if errors[0].fingerprints:
         return f"take it out; if it is no secret: {harmless.command(errors)}, then again"
     return "correct it; `lessons check` goes by the same rules"
@@ -413,8 +413,8 @@ def outgoing(
     for commit, path, data in git.outgoing(top, commits, lambda name: bool(_kind(name, prefix))):
         changing[commit] = None
         found = secrets.findings(path, secrets.readable(data))
-        known = partial(_noted_at, top, path, (upstream,))
-        for finding in _errors(harmless.settled(found, known)):
+        noted = partial(_noted_at, top, path, (upstream,))
+        for finding in _errors(harmless.settled(found, noted)):
             if not harmless.is_said(finding):  # also where an earlier commit has no line for it
                 yield commit, path, finding
     for commit, message in git.messages(top, changing):
@@ -463,7 +463,7 @@ def _top_and_prefix(vault: Vault) -> tuple[Path, str]:
 
 
 def _kind(path: str, prefix: str) -> str:
-    """Return what a file is to an agent, "" for nothing.
+    """Return the kind of a file for an agent, "" for none.
 
     `path` and the vault's `prefix` are from the repository's top. Skills count in the vault's `skills`
     and in each `.claude/skills`. Names are compared without case, as some file systems do.

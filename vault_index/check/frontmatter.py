@@ -32,11 +32,11 @@ _TEXTS = ("id", "title", "type", "source", "category")
 _WORDS = (*_TEXTS, *_LISTS)
 
 
-def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list[Finding]:
+def findings(path: str, data: bytes, shown: str, categories: Collection[str]) -> list[Finding]:
     """Check one file.
 
-    `path` is relative to the vault's folder, `shown` to its root; `known` are the categories of the
-    other lessons.
+    `path` is relative to the vault's folder, `shown` to its root; `categories` are those of
+    the other lessons.
     """
     try:
         file = LessonFile.of(data, path)
@@ -48,23 +48,25 @@ def findings(path: str, data: bytes, shown: str, known: Collection[str]) -> list
     text = file.text(range(len(file.lines)))
     above = len(lessons) - len(file.sections)
     owns = [own_of(file, section) for section in file.sections]
-    sharing = [lesson for lesson, own in zip(lessons[above:], owns, strict=False) if not own]
+    sharing = [
+        lesson for lesson, own_keys in zip(lessons[above:], owns, strict=False) if not own_keys
+    ]
     problems = [
         *_head(shown, file, metadata),
         *_types(shown, text, metadata),
-        *_categories(shown, text, path, _declared(metadata), known),
+        *_categories(shown, text, path, _declared(metadata), categories),
         *_size(shown, lessons),
         *_taught(shown, text, [*lessons[:above], *sharing]),
     ]
-    for own, section, lesson in zip(owns, file.sections, lessons[above:], strict=False):
-        if own:
-            lines, filed = file.own_keys(section), _declared(own)
+    for own_keys, section, lesson in zip(owns, file.sections, lessons[above:], strict=False):
+        if own_keys:
+            lines, filed = file.own_keys(section), _declared(own_keys)
             text = file.text(lines)
             odd = oddities(file, lines, _WORDS)
             problems += [Finding(shown, line, HEAD, message, WARNING) for line, message in odd]
             of_section = (
-                *_types(shown, text, own),
-                *(_categories(shown, text, path, filed, known) if filed else ()),
+                *_types(shown, text, own_keys),
+                *(_categories(shown, text, path, filed, categories) if filed else ()),
                 *_taught(shown, text, [replace(lesson, applies_to=())]),
             )
             problems += [replace(each, line=each.line + lines.start) for each in of_section]
@@ -121,7 +123,7 @@ def _types(shown: str, text: str, metadata: dict[Any, Any]) -> Iterator[Finding]
 
 
 def _categories(
-    shown: str, text: str, path: str, declared: Sequence[str], known: Collection[str]
+    shown: str, text: str, path: str, declared: Sequence[str], existing: Collection[str]
 ) -> Iterator[Finding]:
     line = line_of_key(text, "categories")
     filed = []
@@ -138,21 +140,21 @@ def _categories(
         if problem:
             yield Finding(shown, line, "category", problem, severity)
     for category in filed or [from_folder(path) or ""]:
-        meant = _one_typo_away(category, known)
+        meant = _one_typo_away(category, existing)
         if meant:
             message = f"{category} is new, and one letter away from {meant}"
             yield Finding(shown, line, "category", message, WARNING)
 
 
-def _one_typo_away(category: str, known: Collection[str]) -> str:
+def _one_typo_away(category: str, existing: Collection[str]) -> str:
     """Return the existing category that differs by one letter in one part; "" if none does."""
-    new = next((prefix for prefix in prefixes(category) if prefix not in known), "")
+    new = next((prefix for prefix in prefixes(category) if prefix not in existing), "")
     above, _, name = new.rpartition("/")
     if len(name) < TYPO_LETTERS:
         return ""
     from rapidfuzz.distance import OSA  # 20 ms, for new categories only
 
-    for other in sorted(known):
+    for other in sorted(existing):
         parent, _, last = other.rpartition("/")
         # one insertion, deletion, change or swap of neighbours
         if parent == above and OSA.distance(name, last, score_cutoff=1) <= 1:
@@ -161,7 +163,7 @@ def _one_typo_away(category: str, known: Collection[str]) -> str:
 
 
 def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
-    """Report what is in both lists of a file, lines that any failure has, and globs of any file.
+    """Report texts in both lists of a file, lines that any failure has, and globs of any file.
 
     A prompt or line can fire the file's lessons or silence them, not both.
     """
@@ -171,14 +173,14 @@ def _taught(shown: str, text: str, lessons: list[Lesson]) -> Iterator[Finding]:
     ):
         for lesson in lessons[:1]:  # each lesson of a file has the file's prompts
             taught = set(map(same, getattr(lesson, fires)))
-            for said in getattr(lesson, silent):
-                if same(said) in taught:
-                    message = f"{brief(said)} is in {fires}, too: remove it from one of them"
+            for prompt in getattr(lesson, silent):
+                if same(prompt) in taught:
+                    message = f"{brief(prompt)} is in {fires}, too: remove it from one of them"
                     yield Finding(shown, line_of_key(text, silent), "taught-both", message)
     for key in ("fires_on_error", "silent_on_error"):
-        for said in getattr(lessons[0], key) if lessons else ():
-            if not failure.is_specific(said):
-                message = f"{key}: many failures say {brief(said)}: write more of the message"
+        for prompt in getattr(lessons[0], key) if lessons else ():
+            if not failure.is_specific(prompt):
+                message = f"{key}: many failures say {brief(prompt)}: write more of the message"
                 yield Finding(shown, line_of_key(text, key), "any-failure", message)
     for glob in lessons[0].applies_to if lessons else ():
         if not _NAME.search(glob) or _ELSEWHERE.match(glob):

@@ -39,28 +39,28 @@ def say(fingerprints: Iterable[str], home: Path | None = None) -> None:
 
 def is_said(finding: Finding, home: Path | None = None) -> bool:
     """Whether the user of this machine called all harmless that a finding is about."""
-    own = home or config.home_folder()
+    folder = home or config.home_folder()
     return bool(finding.fingerprints) and all(
-        released.has(own, each) for each in finding.fingerprints
+        released.has(folder, each) for each in finding.fingerprints
     )
 
 
 def settled(
     findings: Iterable[Finding],
-    known: Callable[[], Collection[str]] | None = None,
+    noted: Callable[[], Collection[str]] | None = None,
     home: Path | None = None,
 ) -> list[Finding]:
     """Return the findings without those that the user called harmless, as far as the file says so.
 
-    `known` returns the fingerprints that a line may have which nobody on this machine wrote, because
-    they came with a commit; for others the finding is an error. Without `known` all may.
+    `noted` returns the fingerprints that a line may have which nobody on this machine wrote, because
+    they came with a commit; for others the finding is an error. Without `noted` all may.
     """
     kept: list[Finding] = []
     for each in findings:
         is_noted = bool(each.fingerprints) and each.severity != ERROR
         if is_noted and is_said(each, home):
             continue
-        is_new = is_noted and known is not None and not set(each.fingerprints) <= set(known())
+        is_new = is_noted and noted is not None and not set(each.fingerprints) <= set(noted())
         kept.append(_refused(each) if is_new else each)
     return kept
 
@@ -81,7 +81,7 @@ def noted(data: bytes | None) -> frozenset[str]:
 
 
 def unsaid(data: bytes, home: Path | None = None) -> list[Finding]:
-    """Return what looks like a secret in a file and was not called harmless by this user."""
+    """Return the texts of a file that look like secrets and that this user did not call harmless."""
     found = secrets.findings("", secrets.readable(data))
     return [each for each in found if each.severity == ERROR or not is_said(each, home)]
 
@@ -94,13 +94,17 @@ def with_line(data: bytes, path: str, home: Path | None = None) -> bytes:
     found = list(secrets.findings("", secrets.readable(data)))
     if not any(each.severity == ERROR and is_said(each, home) for each in found):
         return data
-    own = [each for finding in found if is_said(finding, home) for each in finding.fingerprints]
+    fingerprints = [
+        each for finding in found if is_said(finding, home) for each in finding.fingerprints
+    ]
     listed = edits.keys_of(data, path).get(secrets.HARMLESS)
     before = listed if isinstance(listed, list) else [listed] if listed else []
-    return edits.set_keys(data, {secrets.HARMLESS: list(dict.fromkeys([*before, *own]))}, path)
+    return edits.set_keys(
+        data, {secrets.HARMLESS: list(dict.fromkeys([*before, *fingerprints]))}, path
+    )
 
 
 def command(findings: Iterable[Finding]) -> str:
-    """Return what a person types to say that a text which is no file of the vault is harmless."""
-    every = [each for finding in findings for each in finding.fingerprints]
-    return f"lessons check --confirm {' '.join(dict.fromkeys(every))}"
+    """Return the command that says of a text outside the vault's files that it is harmless."""
+    fingerprints = [each for finding in findings for each in finding.fingerprints]
+    return f"lessons check --confirm {' '.join(dict.fromkeys(fingerprints))}"

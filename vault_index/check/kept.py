@@ -61,7 +61,7 @@ class KeptFindings:
         self.close()
 
     def get(self, candidate: Candidate) -> list[Finding] | None:
-        """Return what all rules found in the words of a file, None if that is not known."""
+        """Return the findings of all rules in the words of a file, None if they are not known."""
         key = _key(candidate)
         text: str | None = self._new.get(key)
         if text is None:
@@ -75,18 +75,18 @@ class KeptFindings:
             return None
 
     def put(self, candidate: Candidate, findings: Iterable[Finding]) -> None:
-        """Keep what all rules found in the words of a file."""
-        every = list(findings)
-        if not self._tries or any(each.fingerprints for each in every):
+        """Keep the findings of all rules in the words of a file."""
+        listed = list(findings)
+        if not self._tries or any(each.fingerprints for each in listed):
             return
-        rows = [(e.line, e.rule, e.message, e.severity, e.pattern, e.holds) for e in every]
+        rows = [(e.line, e.rule, e.message, e.severity, e.pattern, e.holds) for e in listed]
         self._new[_key(candidate)] = json.dumps(rows)
         is_late = time.monotonic() - self._written > _AT_ONCE_SECONDS
         if len(self._new) >= _AT_ONCE or is_late:
             self.write()
 
     def write(self) -> None:
-        """Write what is new."""
+        """Write the new findings."""
         rows, self._new = [*self._new.items()], {}
         self._written = time.monotonic()
         with self._opened() as db:
@@ -132,10 +132,10 @@ def _key(candidate: Candidate) -> bytes:
 
 @functools.cache
 def rules() -> str | None:
-    """Return the hash of what decides what is found; None where it changed since this process began."""
+    """Return the hash of the rules' code and data; None where it changed since this process began."""
     files = [path for folder in _RULES for path in sorted((_PACKAGE / folder).rglob("*.*"))]
-    places = map(importlib.util.find_spec, _LIBRARIES)
-    files += [Path(place.origin) for place in places if place and place.origin]
+    specs = map(importlib.util.find_spec, _LIBRARIES)
+    files += [Path(spec.origin) for spec in specs if spec and spec.origin]
     hashed = hashlib.sha256(sys.version.encode())
     for file in files:
         if file.suffix == ".pyc" or not file.is_file():

@@ -31,12 +31,12 @@ class Literals:
         self._phrases: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
         parts: set[str] = set()
         for word in sorted(set(words)):
-            own = frozenset(_TOKEN.findall(word))
-            if not own:
+            tokens = frozenset(_TOKEN.findall(word))
+            if not tokens:
                 self._signs.append(word)
-            elif own != {word}:
-                self._phrases[max(sorted(own), key=len)].append((word, own))
-            parts |= own
+            elif tokens != {word}:
+                self._phrases[max(sorted(tokens), key=len)].append((word, tokens))
+            parts |= tokens
         counts = Counter(piece for part in parts for piece in _pieces(part))
         self._by_piece: dict[str, list[str]] = defaultdict(list)
         for part in sorted(parts):
@@ -48,8 +48,8 @@ class Literals:
         """Return all words that a text in lower case has, and phrases of which it has all parts."""
         tokens = set(_TOKEN.findall(lowered))
         long = {token for token in tokens if len(token) > _LONG}
-        known = map(self._in_known_token, tokens - long)
-        found = set[str]().union(*known, *map(self._in_token, long))
+        cached = map(self._in_known_token, tokens - long)
+        found = set[str]().union(*cached, *map(self._in_token, long))
         phrases = [
             phrase
             for part in self._phrases.keys() & found

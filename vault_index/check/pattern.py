@@ -162,17 +162,17 @@ def _matches(regex: str, text: str, lowered: str) -> Iterator[re.Match[str]]:
         return
     end = 0
     found = [head for head in heads if head in lowered]
-    for place in sorted({place for head in found for place in _places(lowered, head)}):
-        if place >= end and (match := compiled(regex).match(text, place)):
+    for start in sorted({start for head in found for start in _places(lowered, head)}):
+        if start >= end and (match := compiled(regex).match(text, start)):
             yield match
             end = match.end()
 
 
 def _places(text: str, word: str) -> Iterator[int]:
-    place = text.find(word)
-    while place >= 0:
-        yield place
-        place = text.find(word, place + 1)
+    start = text.find(word)
+    while start >= 0:
+        yield start
+        start = text.find(word, start + 1)
 
 
 @functools.cache
@@ -284,32 +284,36 @@ def searched(name: str, text: str) -> Searched:
 
 def rules_for(name: str, where: str | None, text: Searched) -> Iterator[Pattern]:
     """Yield the patterns, as `rules` lists them, of which a text has a keyword."""
-    every, by_word = rules(name, where), _by_keyword(name, where)
-    places = set(by_word[""])
+    all_rules, by_word = rules(name, where), _by_keyword(name, where)
+    indexes = set(by_word[""])
     for word in by_word.keys() & text.words:
         found = by_word[word]
-        if not places.issuperset(found) and (is_token(word) or word in text.lowered):
-            places.update(found)
-    return (every[place] for place in sorted(places))
+        if not indexes.issuperset(found) and (is_token(word) or word in text.lowered):
+            indexes.update(found)
+    return (all_rules[index] for index in sorted(indexes))
 
 
 @functools.cache
 def _by_keyword(name: str, where: str | None) -> Mapping[str, Sequence[int]]:
-    """Return the places of patterns among `rules` by each keyword, and by "" those without."""
-    places: dict[str, list[int]] = {"": []}
-    for place, rule in enumerate(rules(name, where)):
+    """Return the indexes of patterns among `rules` by each keyword, and by "" those without."""
+    indexes: dict[str, list[int]] = {"": []}
+    for index, rule in enumerate(rules(name, where)):
         for word in rule.keywords or [""]:
-            places.setdefault(word, []).append(place)
-    return places
+            indexes.setdefault(word, []).append(index)
+    return indexes
 
 
 @functools.cache
 def _literals(name: str) -> Literals:
-    every = load(name)
+    patterns = load(name)
     needed = {
-        word for rule in every for regex in rule.regex for each in _needed(regex) for word in each
+        word
+        for rule in patterns
+        for regex in rule.regex
+        for each in _needed(regex)
+        for word in each
     }
-    return Literals(needed.union(*(rule.keywords for rule in every)))
+    return Literals(needed.union(*(rule.keywords for rule in patterns)))
 
 
 @functools.cache

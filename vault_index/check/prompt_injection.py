@@ -156,12 +156,12 @@ _SCOPED = "drop-instructions"  # "ignore the above rules for generated code" is 
 
 def findings(path: str, text: str) -> Iterator[Finding]:
     """Find prompt injections in a text; of findings that say the same of a line, the worst."""
-    said, worst, scores = _look(text, text)
-    if worst or scores or said != text:
+    plain_text, worst, scores = _look(text, text)
+    if worst or scores or plain_text != text:
         unreported = without_reported(text)
         if unreported != text:
-            said, worst, scores = _look(text, unreported)
-        pairs = zip(unreported.split("\n"), said.split("\n"), strict=True)
+            plain_text, worst, scores = _look(text, unreported)
+        pairs = zip(unreported.split("\n"), plain_text.split("\n"), strict=True)
         for number, (written, plain) in enumerate(pairs, start=1):
             if written != plain:
                 yield Finding(path, number, RULE, _ENCODED_WHY, WARNING, _ENCODED, holds=True)
@@ -186,24 +186,24 @@ def findings(path: str, text: str) -> Iterator[Finding]:
 
 
 def _look(text: str, unreported: str) -> tuple[str, _Worst, list[_ScoredPiece]]:
-    """Return what a text says decoded, severity and pattern by line and message, and its pieces.
+    """Return a text decoded, severity and pattern by line and message, and its pieces.
 
     `unreported` is the text without reported orders.
     """
-    said = decoded(unreported)
-    plain = as_read(said)
+    decoded_text = decoded(unreported)
+    plain = as_read(decoded_text)
     worst: _Worst = {}
     found = chain(
         _prose(plain),
         _signs(plain),
-        _marks(said),
-        _hidden(said),
+        _marks(decoded_text),
+        _hidden(decoded_text),
         _characters(text, unreported),
     )
     for line, rule, message, severity in found:
         if (line, message) not in worst or (severity, worst[line, message][0]) == (ERROR, WARNING):
             worst[line, message] = severity, rule
-    return said, worst, _scores(plain)
+    return decoded_text, worst, _scores(plain)
 
 
 def _scores(plain: str) -> list[_ScoredPiece]:
@@ -216,7 +216,7 @@ def _scores(plain: str) -> list[_ScoredPiece]:
 
 
 def _signs_add(piece: str) -> float:
-    """Return what the signs in a piece add to its score; they take from it where it asks for care."""
+    """Return the weight that signs add to a piece's score; it is negative where they ask for care."""
     signs = [rule.weight for rule in _matching("sign", piece)]
     if min(signs, default=0) < 0:
         return _SIGN_WORTH * min(signs)
@@ -376,7 +376,7 @@ def _hidden(text: str) -> Iterator[_Found]:
 
 
 def hidden_texts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield what a text says in comments, titles of links and elements that are not shown."""
+    """Yield the texts in comments, titles of links and elements that are not shown."""
     unseen_texts = pattern.by_id(_FILE, _UNSEEN).find(text, pattern.in_lower_case(text))
     for match in chain(_COMMENT.finditer(text), _IN_LINKS.finditer(text), unseen_texts):
         hidden = as_read(match[match.lastindex] if match.lastindex else "")
@@ -463,10 +463,10 @@ def _unpacked(line: str) -> str:
 
 
 def _has_orders(words: str) -> bool:
-    every = _words(words)
-    telling = sum(map(_is_telling, every))
-    orders = telling + sum(_form("common").fullmatch(word) is not None for word in every)
-    enough = orders >= _MIN_ORDERS or 2 * orders > len(every)
+    all_words = _words(words)
+    telling = sum(map(_is_telling, all_words))
+    orders = telling + sum(_form("common").fullmatch(word) is not None for word in all_words)
+    enough = orders >= _MIN_ORDERS or 2 * orders > len(all_words)
     return bool(_COMMAND.search(words)) or (enough and telling > 0)
 
 

@@ -63,10 +63,10 @@ def redact_change(lines: Sequence[str]) -> list[str]:
     """
     versions: list[list[str]] = [[] for _ in lines]
     for signs in ("- ", "+ "):
-        places = [place for place, line in enumerate(lines) if line[0] in signs]
-        side = _long("\n".join(lines[place][1:] for place in places), keeps_lines=True)
-        for place, line in zip(places, side.split("\n"), strict=bool(places)):
-            versions[place].append(line)
+        numbers = [number for number, line in enumerate(lines) if line[0] in signs]
+        side = _long("\n".join(lines[number][1:] for number in numbers), keeps_lines=True)
+        for number, line in zip(numbers, side.split("\n"), strict=bool(numbers)):
+            versions[number].append(line)
     return [line[0] + _united(line[1:], seen) for line, seen in zip(lines, versions, strict=True)]
 
 
@@ -100,7 +100,7 @@ _short = functools.lru_cache(maxsize=8192)(_long)  # what was redacted is asked 
 
 
 def _redacted(text: str, keeps_lines: bool) -> str:
-    """Replace what is found in one round; where spans overlap, the surest rule names it."""
+    """Replace the secrets of one round; where spans overlap, the surest rule names them."""
     spans = sorted(_spans(text))
     if not spans:
         return text

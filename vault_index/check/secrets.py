@@ -91,10 +91,10 @@ def findings(path: str, text: str) -> Iterator[Finding]:
     for line, found in _in_values(text):
         by_line.setdefault(line, []).append(found)
     noted = _noted(text) if by_line and HARMLESS in text else frozenset()
-    for line, every in sorted(by_line.items(), key=lambda item: item[0]):
-        new = [each for each in every if each.fingerprint not in noted]
-        rule = (new or every)[0].rule
-        prints = tuple(dict.fromkeys(each.fingerprint for each in new or every))
+    for line, in_line in sorted(by_line.items(), key=lambda item: item[0]):
+        new = [each for each in in_line if each.fingerprint not in noted]
+        rule = (new or in_line)[0].rule
+        prints = tuple(dict.fromkeys(each.fingerprint for each in new or in_line))
         if new:
             message = f"{rule.why}: take it out, and revoke it if it was ever pushed"
             yield Finding(path, line, RULE, message, ERROR, rule.id, fingerprints=prints)
@@ -281,7 +281,7 @@ def _from_base64(value: str) -> bytes | None:
 
 
 def _plain(value: str) -> str:
-    """Return what is in base64, of `user:password` the password; any other value as it is."""
+    """Return a value out of base64, of `user:password` the password; any other value as it is."""
     decoded = _from_base64(value)
     if decoded is None or not all(31 < byte < 127 for byte in decoded.strip()):
         return value

@@ -26,15 +26,15 @@ class TooSlow(Exception):
 
 
 def within(seconds: float, rule: Callable[..., Iterable[T]], *arguments: object) -> list[T]:
-    """Return what a rule yields. Raises TooSlow if it takes more processor time than allowed."""
+    """Return the results of a rule. Raises TooSlow if it takes more processor time than allowed."""
     last = time.process_time() + seconds
-    made: list[T] = []
+    results: list[T] = []
     with _alarm(seconds):
         for value in rule(*arguments):
-            made.append(value)
+            results.append(value)
             if time.process_time() > last:
                 raise TooSlow
-    return made
+    return results
 
 
 @contextmanager

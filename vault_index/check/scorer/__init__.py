@@ -1,4 +1,4 @@
-"""How much a piece of text reads like prompt injection: the sum of the weights of its features.
+"""Score a piece of text as prompt injection: the sum of the weights of its features.
 
 The weights are learned from texts (`python -m benchmarks.train_scorer`). They find orders to an agent
 that no pattern describes yet, and tell harmless text that a pattern matches by chance from orders.
