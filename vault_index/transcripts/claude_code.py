@@ -66,11 +66,11 @@ class ClaudeReader(events.TranscriptReader):
                 record |= {"isSidechain": False, "entrypoint": "sdk"}
             yield from self._queue.untraced()
             if kind in ("user", "attachment"):
-                made = list((_user if kind == "user" else _attachment)(record))
-                self._queue.typed(made)
-                if made and made[0].kind in events.OPENING:
+                of_record = list((_user if kind == "user" else _attachment)(record))
+                self._queue.typed(of_record)
+                if of_record and of_record[0].kind in events.OPENING:
                     self._calls.clear()
-                yield from made
+                yield from of_record
             elif kind == "assistant":
                 for event in _assistant(record):
                     if event.kind != events.TOOL_CALL or event.call not in self._calls:
@@ -166,15 +166,15 @@ def _user(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
     images = sum(block.get("type") == "image" for block in blocks)
     for block in results:
         yield from _result(record, block)
-    said = "\n".join(texts)
-    if said.startswith(_OF_HOOKS) and not record.get("isSidechain"):
-        yield _event(record, events.STOPPED, said)
+    whole = "\n".join(texts)
+    if whole.startswith(_OF_HOOKS) and not record.get("isSidechain"):
+        yield _event(record, events.STOPPED, whole)
     if record.get("isMeta") or record.get("isSidechain"):
         return
-    if printed := _PRINTED.findall(said) if said.lstrip().startswith("<bash-std") else ():
+    if printed := _PRINTED.findall(whole) if whole.lstrip().startswith("<bash-std") else ():
         yield _event(record, events.PRINTED, "\n".join(text for _, text in printed).strip())
-    if record.get("isCompactSummary") or said.lstrip().startswith(_PEER):
-        yield _event(record, events.TOLD, said)
+    if record.get("isCompactSummary") or whole.lstrip().startswith(_PEER):
+        yield _event(record, events.TOLD, whole)
         return
     if results:
         for text in texts:
@@ -184,9 +184,9 @@ def _user(record: dict[str, Any]) -> Iterator[TranscriptEvent]:
             elif kind == events.INTERRUPT:
                 yield _event(record, kind, text)
         return
-    kind = _class_of(said, of_program=str(record.get("entrypoint") or "").startswith("sdk"))
-    if kind and (said.strip() or images):
-        yield _event(record, kind, _typed_text(kind, said), images=images)
+    kind = _class_of(whole, of_program=str(record.get("entrypoint") or "").startswith("sdk"))
+    if kind and (whole.strip() or images):
+        yield _event(record, kind, _typed_text(kind, whole), images=images)
 
 
 def _class_of(text: str, *, of_program: bool = False) -> str:

@@ -89,14 +89,14 @@ def _message(
     base: TranscriptEvent, payload: dict[str, Any], of_program: bool
 ) -> Iterator[TranscriptEvent]:
     item = payload.get("item")
-    said = item if isinstance(item, dict) else payload
-    kind = _MESSAGES.get(str(said.get("type")))
+    message = item if isinstance(item, dict) else payload
+    kind = _MESSAGES.get(str(message.get("type")))
     if kind == events.PROMPT and of_program:
         kind = events.AUTOMATED
-    lists = [said.get(name) for name in ("content", "images")]
+    lists = [message.get(name) for name in ("content", "images")]
     content, images = (each if isinstance(each, list) else [] for each in lists)
     blocks = [each for each in content if isinstance(each, dict)]
-    texts = [said.get("message"), *(each.get("text") for each in blocks)]
+    texts = [message.get("message"), *(each.get("text") for each in blocks)]
     text = "\n".join(each for each in texts if each and isinstance(each, str))
     if kind and text:
         count = len(images) + sum("image" in str(each.get("type")) for each in blocks)

@@ -112,7 +112,7 @@ class Moment:
         """Whether it changed something of the work: a file, not the agent's own plan."""
         if self.kind == RAN:
             return tools.is_change(self.about)
-        return self.kind in CHANGES and not any(own in f"/{self.about}" for own in _OWN)
+        return self.kind in CHANGES and not any(folder in f"/{self.about}" for folder in _OWN)
 
     @property
     def commits(self) -> list[str]:
@@ -124,20 +124,20 @@ class Moment:
         return "\n".join(taken), "\n".join(added)
 
 
-def repairs(there: Sequence[Moment]) -> Iterator[tuple[int, int]]:
-    """Yield the places of what failed last, and of where it passed after a change."""
+def repairs(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of a call that failed last, and of the call that passed after a change."""
     waiting: dict[str, tuple[int, int]] = {}
     changed = 0
-    for place, each in enumerate(there):
+    for index, each in enumerate(moments):
         changed += each.is_change
         check = tools.same_as(each.about.removeprefix("!")) if each.about else ""
         if each.kind == FAILED and check and not each.is_routine:
             if tools.is_check(each.about) or check not in waiting:
-                waiting[check] = place, changed
+                waiting[check] = index, changed
         elif each.kind == RAN and check in waiting:
             failed, before = waiting.pop(check)
             if changed > before:
-                yield failed, place
+                yield failed, index
 
 
 @dataclass(slots=True)
@@ -226,15 +226,15 @@ class Moments:
             chars = sum(len(step.text) for step in steps if isinstance(step, Moment))
             if chars < MIN_ANSWER and not any(isinstance(step, _PendingCall) for step in steps):
                 return []  # a bare command that led to nothing
-        made: list[Moment] = []
+        ended: list[Moment] = []
         if prompt and prompt.text:
             self._number += 1
-            made.append(prompt)
+            ended.append(prompt)
         for step in steps:
-            made += [step] if isinstance(step, Moment) else self._of_call(step)
-        self.place += len(made)
-        first = self.place - len(made)
-        return [replace(m, number=self._number, place=at) for at, m in enumerate(made, first)]
+            ended += [step] if isinstance(step, Moment) else self._of_call(step)
+        self.place += len(ended)
+        first = self.place - len(ended)
+        return [replace(m, number=self._number, place=at) for at, m in enumerate(ended, first)]
 
     def _begin(self, event: TranscriptEvent) -> list[Moment]:
         images = f"[{'images' if event.images > 1 else 'image'} without text]"

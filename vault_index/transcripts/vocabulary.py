@@ -316,19 +316,19 @@ def language_of(prompts: Iterable[str]) -> str:
 
 def _shortest_end(prompt: str) -> str:
     """Return a prompt's first or last paragraph, whichever is shorter: a long one is pasted."""
-    own = [each for each in re.split(r"\n\s*\n", typed(prompt)) if word_count(each) > 2]
-    return min(own[:1] + own[-1:], key=len, default=prompt)
+    paragraphs = [each for each in re.split(r"\n\s*\n", typed(prompt)) if word_count(each) > 2]
+    return min(paragraphs[:1] + paragraphs[-1:], key=len, default=prompt)
 
 
 def typed(prompt: str) -> str:
     """Return a prompt without the code and the output of programs that a person pasted."""
     paragraphs = re.split(r"\n[ \t]*\n", _CODE.sub("\n\n", prompt))
-    own = (_OUTPUT.split(each, maxsplit=1)[0] for each in paragraphs)
-    return "\n\n".join(own).strip()
+    typed_parts = (_OUTPUT.split(each, maxsplit=1)[0] for each in paragraphs)
+    return "\n\n".join(typed_parts).strip()
 
 
 def word_count(text: str) -> int:
-    """Return how many words a text has; a script without spaces has one in three signs."""
+    """Return the number of a text's words; a script without spaces has one in three signs."""
     wide = sum("\u3040" <= char <= "\u9fff" for char in text)
     return len(re.sub(r"[\u3040-\u9fff]+", " ", text).split()) + wide // 3
 
