@@ -77,7 +77,7 @@ def test_what_is_made_later_is_what_would_have_been_made_at_once(vault: Vault) -
     first = reconcile.sync(vault, completes=False)
     index = current(vault)
     done = reconcile.complete(vault, lambda made, every: steps.append((made, every)))
-    assert (done.made, done.lacking, done.why) == (first.lacking, 0, "")
+    assert (done.embedded, done.lacking, done.why) == (first.lacking, 0, "")
     assert steps[-1] == (LESSONS, LESSONS)
     assert current(vault) == index
     assert vault.open_index().unmade == ""

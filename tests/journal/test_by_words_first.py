@@ -43,7 +43,7 @@ def test_sessions_are_found_by_words_and_completed(journal: Journal) -> None:
     assert first[0] == "descale kettle number7"
     assert why == f"the vectors of {SESSIONS} of {SESSIONS} sessions are still to be made"
     done = journal_index.complete(journal)
-    assert (done.made, done.lacking) == (SESSIONS, 0)
+    assert (done.embedded, done.lacking) == (SESSIONS, 0)
     completed = found(journal, "kettle number7")
     assert completed[1] == ""
     before = vectors(journal)

@@ -50,7 +50,7 @@ class VectorCache:
     trusted: bool = field(default=True, kw_only=True)
     shared: Shared | None = field(default=None, kw_only=True)
     at_most: int | None = field(default=None, kw_only=True)
-    made: int = field(default=0, init=False)  # vectors, by `get_or_make`
+    embedded: int = field(default=0, init=False)  # vectors, by `get_or_make`
 
     @property
     def _cache(self) -> CacheFile:
@@ -92,7 +92,7 @@ class VectorCache:
         if missing:
             new = dict(zip(missing, make([*missing.values()]), strict=True))
             self.put(new)
-            self.made += len(new)
+            self.embedded += len(new)
             vectors |= new
         return vectors
 

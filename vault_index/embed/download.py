@@ -64,12 +64,12 @@ def _sizes(home: Path) -> dict[str, int]:
 
 def remove(home: Path) -> bool:
     """Remove the model; return whether it was there."""
-    place = folder(home)
-    was_there = place.exists()
-    if place.is_symlink():  # of somebody who keeps it elsewhere
-        place.unlink()
+    model_folder = folder(home)
+    was_there = model_folder.exists()
+    if model_folder.is_symlink():  # of somebody who keeps it elsewhere
+        model_folder.unlink()
     else:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(model_folder, ignore_errors=True)
     return was_there
 
 
@@ -80,8 +80,8 @@ def _fetch_into(
     from vault_index.embed import sources
 
     refused: list[str] = []  # but for the model folder, which nobody need fill
-    every = sources.sources(target, scratch, source, offline(), progress)
-    for number, (name, get) in enumerate(every):
+    all_sources = sources.sources(target, scratch, source, offline(), progress)
+    for number, (name, get) in enumerate(all_sources):
         say(f"model: trying {name}")
         taken = scratch / f"taken-{number}"
         taken.mkdir()

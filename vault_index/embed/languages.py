@@ -102,9 +102,9 @@ class TwoModels:
         import numpy as np
 
         others = list(texts) if as_other else [self._in_other(text) for text in texts]
-        asked = [other or text for other, text in zip(others, texts, strict=True)]
+        queries = [other or text for other, text in zip(others, texts, strict=True)]
         both = np.zeros((len(texts), self.dimension), np.float32)
-        both[:, : minilm.DIMENSION] = self._first.embed_queries(asked)
+        both[:, : minilm.DIMENSION] = self._first.embed_queries(queries)
         for row, other in zip(both, others, strict=True):
             if other:
                 row[: minilm.DIMENSION] *= FIRST

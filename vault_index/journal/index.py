@@ -216,7 +216,7 @@ def sync(
     completed = complete(journal)
     return replace(
         stats,
-        embedded=stats.embedded + completed.made,
+        embedded=stats.embedded + completed.embedded,
         lacking=stats.lacking if completed.busy else completed.lacking,
         no_vectors=completed.why or stats.no_vectors,
     )
@@ -419,7 +419,7 @@ class Sessions(Source[SessionDiff, JournalStats]):
             changed=counts["changed"],
             removed=len(work.changes.removed),
             unchanged=work.changes.unchanged + counts["same"],
-            embedded=cache.made,
+            embedded=cache.embedded,
             lacking=len(manifest.waiting(after)),
             rows=written,
         )

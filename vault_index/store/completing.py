@@ -36,7 +36,7 @@ FILES = 4096  # whose vectors are in memory at once, and written in one commit
 class Completed:
     """The result: vectors that were `made`, files that still lack some, and why."""
 
-    made: int = 0
+    embedded: int = 0
     wrote: bool = False  # whether rows got theirs
     lacking: int = 0
     why: str = ""
@@ -66,7 +66,7 @@ def is_running(folder: Path) -> bool:
 class _Completion:
     source: Source[Any, Any]
     progress: Progress
-    made: int = 0
+    embedded: int = 0
     wrote: bool = False
     tried: set[tuple[str, str]] = field(default_factory=set)  # files with their hashes
     error: EmbedderError | None = None
@@ -78,14 +78,14 @@ class _Completion:
             index = manifest.current(source.owner.index_dir)
             known = source.load(index) if index else None
             if index is None or known is None or embedder is None or isinstance(embedder, Away):
-                return Completed(self.made, self.wrote)
+                return Completed(self.embedded, self.wrote)
             if known.embedder == manifest.NO_EMBEDDER:
                 return self._unbuilt(len(known.files))
             hashes = {path: known.files[path].hash for path in manifest.waiting(known)}
             due = [path for path, hash in hashes.items() if (path, hash) not in self.tried]
             if self.error or not due or known.embedder != embedder.name:
                 why = f"{self.error.message}; {self.error.hint}".rstrip("; ") if self.error else ""
-                return Completed(self.made, self.wrote, len(hashes), why)
+                return Completed(self.embedded, self.wrote, len(hashes), why)
             some = {path: hashes[path] for path in due[:FILES]}
             self.tried.update(some.items())
             vectors = self._vectors(index, known, list(some), len(due))
@@ -120,7 +120,7 @@ class _Completion:
                 break
             count += len(batch)
             self.progress(count, total)
-        self.made += cache.made
+        self.embedded += cache.embedded
         return vectors
 
     def _write(

@@ -162,8 +162,8 @@ class Cache(Protocol):
     """Vectors that are kept by the content they are of."""
 
     @property
-    def made(self) -> int:
-        """Return how many vectors were made."""
+    def embedded(self) -> int:
+        """Return the number of vectors that were made."""
 
     def known_of(
         self, contents: Mapping[str, Any], known: Mapping[str, np.ndarray]
@@ -192,13 +192,13 @@ def vectors_from(cache: Cache, embedder: E | None, make: Callable[[E, Any], Any]
         return None
     if isinstance(embedder, Away):
         return cache.known_of
-    own = partial(make, embedder)
+    make_vectors = partial(make, embedder)
 
     def vectors(
         contents: Mapping[str, Any], known: Mapping[str, np.ndarray]
     ) -> Mapping[str, np.ndarray]:
         try:
-            return cache.get_or_make(own, contents, known)
+            return cache.get_or_make(make_vectors, contents, known)
         except LaterError:
             return cache.known_of(contents, known)
 
@@ -238,7 +238,7 @@ class Source(ABC, Generic[Changes, Result]):
 
     @abstractmethod
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Changes:
-        """Return how the files differ from a manifest; its length is how many files do."""
+        """Compare the files with a manifest; the result's length is the number of files that differ."""
 
     @abstractmethod
     def with_embedder(self, embedder: Away | None) -> Source[Changes, Result]:
@@ -254,7 +254,7 @@ class Source(ABC, Generic[Changes, Result]):
 
     @abstractmethod
     def contents_of(self, table: Table, known: Manifest, paths: Sequence[str]) -> dict[str, Any]:
-        """Return what is embedded of files, by content hash, in the order of the files."""
+        """Return the embedded contents of files, by content hash, in the order of the files."""
 
     def complete_checks(self) -> bool:
         """Check the files that are not checked yet; whether rows were written."""
@@ -365,7 +365,7 @@ class Source(ABC, Generic[Changes, Result]):
         return version, "", Work(index, known, self.compare(known))
 
     def _why_rebuild(self, index: Path | None) -> tuple[str, Manifest | None]:
-        """Return why to rebuild an index, or its manifest. Raises IndexStateError for a newer one."""
+        """Return the reason for a rebuild, or the manifest. Raises IndexStateError for a newer index."""
         if index is None:
             return "first index", None
         try:
@@ -469,9 +469,9 @@ class Writer:
                 manifest.mark_dirty(self.table.index, left)
             changed = [file for file in batch if file.rows is not None]
             known = [self.folder + file.path for file in changed if file.path in before.files]
-            every = [row for file in changed for row in file.rows or ()]
+            all_rows = [row for file in changed for row in file.rows or ()]
             where = filters.any_of("path", known) if known else ""
-            rows, stale = self.table.differing(every, where)
+            rows, stale = self.table.differing(all_rows, where)
             if self.vectors is not None:
                 rows = [*rows, *_lacking_rows(changed, before, rows)]
             contents = {key: what for file in changed for key, what in file.contents.items()}

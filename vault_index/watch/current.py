@@ -126,8 +126,8 @@ class Progress:
         """Say how many vectors were made for rows that lacked theirs."""
         self.problems = [each for each in self.problems if not each.startswith(_NO_VECTORS)]
         self._take_reason(completed.why)
-        if completed.made:
-            self.last = f"{count(completed.made, 'vector')} made"
+        if completed.embedded:
+            self.last = f"{count(completed.embedded, 'vector')} made"
             self._say(self.last)
 
     def take_printed(self, printed: str, *, succeeded: bool) -> None:
