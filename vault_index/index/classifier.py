@@ -140,9 +140,9 @@ class Classifier:
         declared, self._is_declared = _declared(self._counts, taxonomy)
         used = sorted(self._counts)
         empty = sorted(declared - set(used) if embed else ())
-        self._known: list[CategoryPath] = [*used, *empty]
-        self._names = [_plain(path.rpartition("/")[2]) for path in self._known]
-        self._vectors = vectors if self._known else None
+        self._categories: list[CategoryPath] = [*used, *empty]
+        self._names = [_plain(path.rpartition("/")[2]) for path in self._categories]
+        self._vectors = vectors if self._categories else None
         if self._vectors is not None:
             self._learn(self._vectors, filed, embed)
 
@@ -151,18 +151,18 @@ class Classifier:
     ) -> None:
         import numpy as np
 
-        member = [[category in many for many in filed] for category in self._known]
-        self._member = np.array(member, np.float32).reshape(len(self._known), len(filed))
+        member = [[category in many for many in filed] for category in self._categories]
+        self._member = np.array(member, np.float32).reshape(len(self._categories), len(filed))
         sums = self._member @ vectors
         self._together = sums / np.sqrt(np.maximum((sums**2).sum(1), 1e-9))[:, None]
         used = self._member[: len(self._counts)]
         self._of_category = np.nonzero(used)[1]  # the lessons of each, one category after another
         self._starts = np.cumsum([0, *used.sum(1)])[:-1].astype(int)
-        self._name_vectors = np.zeros((len(self._known), vectors.shape[1]), np.float32)
+        self._name_vectors = np.zeros((len(self._categories), vectors.shape[1]), np.float32)
         if embed is not None:
-            said = tuple(_described(path, self._phrases.all()) for path in self._known)
+            descriptions = tuple(_described(path, self._phrases.all()) for path in self._categories)
             with suppress(EmbedderError):  # a server that embeds may be away
-                self._name_vectors = _embedded(embed, said)
+                self._name_vectors = _embedded(embed, descriptions)
 
     def _shares(self, cosines: np.ndarray, vector: np.ndarray, head: str, body: str) -> np.ndarray:
         """Return the probability of each category for a lesson, float[k].
@@ -184,8 +184,8 @@ class Classifier:
             *(np.log(np.maximum(counts, 1)), (counts < 1) * named),
         )
         score = sum(part * each for part, each in zip(parts, WEIGHTS, strict=True))
-        every = np.append(score, self._none(cosines))
-        odds = np.exp(every - every.max())
+        scores = np.append(score, self._none(cosines))
+        odds = np.exp(scores - scores.max())
         return np.asarray(odds[:-1] / odds.sum())
 
     def _none(self, cosines: np.ndarray) -> float:
@@ -198,10 +198,10 @@ class Classifier:
         return float(of_vault + lesson * cosines.max(initial=-1 if count else 0))
 
     def classify(self, title: str, text: str, vector: np.ndarray | None) -> Classification:
-        """Return what a lesson is about. `vector` is its own, float32[dimension]."""
+        """Return the categories of a lesson. `vector` is its own, float32[dimension]."""
         head, body = _plain(title), _plain(text)
-        own, used, declared = self._phrases
-        verdict = _by_phrase(own, head, body) or _by_phrase(used, head)
+        of_vault, used, declared = self._phrases
+        verdict = _by_phrase(of_vault, head, body) or _by_phrase(used, head)
         if verdict is not None:
             return verdict
         unsure = Classification((UNCATEGORIZED,), 0.0, (_why_none(vector),))
@@ -221,8 +221,10 @@ class Classifier:
             return ""
         share = self._shares(self._vectors @ vector, vector, _plain(title), _plain(text))
         best = int(share.argmax())
-        first, own = self._known[best], float(share[self._known.index(category)])
-        is_clear = share[best] > TIMES_NEARER * own and _certainty(float(share[best])) >= NEARER
+        first, own_share = self._categories[best], float(share[self._categories.index(category)])
+        is_clear = (
+            share[best] > TIMES_NEARER * own_share and _certainty(float(share[best])) >= NEARER
+        )
         return first if is_clear and not _is_related(first, category) else ""
 
     def _by_likeness(
@@ -232,24 +234,24 @@ class Classifier:
 
         share = self._shares(cosines, vector, head, body)
         best, *others = np.argsort(-share, kind="stable")
-        first, sure = self._known[best], _certainty(float(share[best]))
+        first, sure = self._categories[best], _certainty(float(share[best]))
         why = self._reason(int(best), cosines)
         if self._names[best] and self._names[best] in head:
             why += ", and its title names it"
         if sure >= MIN_CERTAINTY:
             beside = others[: MAX_CATEGORIES - 1]
-            more = [self._known[at] for at in beside if share[at] >= MIN_SECOND_SHARE]
+            more = [self._categories[at] for at in beside if share[at] >= MIN_SECOND_SHARE]
             return Classification((first, *more), sure, (why, *(f"or {path}" for path in more)))
         branch, its_share = self._branch(share.tolist())
         if branch:
-            said = f"{why}; of {branch} at least it is sure"
-            return Classification((branch,), _certainty(its_share), (said,))
+            reason = f"{why}; of {branch} at least it is sure"
+            return Classification((branch,), _certainty(its_share), (reason,))
         why = f"{first} is nearest, and less likely than not"
         return Classification((UNCATEGORIZED,), 0.0, (why,))
 
     def _reason(self, best: int, cosines: np.ndarray) -> str:
-        """Return how near a lesson is to a category, and to which lesson of the vault."""
-        first, filed = self._known[best], self._counts[self._known[best]]
+        """Return the nearness of a lesson to a category in words, and the lesson of the vault for it."""
+        first, filed = self._categories[best], self._counts[self._categories[best]]
         if not filed:
             return f"like the name of {first}"
         nearness = cosines[self._member[best] > 0]
@@ -260,7 +262,7 @@ class Classifier:
     def _branch(self, shares: Sequence[float]) -> tuple[CategoryPath, float]:
         """Return the deepest branch that is likely enough with all below it, and its share; or ""."""
         total: defaultdict[CategoryPath, float] = defaultdict(float)
-        for category, share in zip(self._known, shares, strict=True):
+        for category, share in zip(self._categories, shares, strict=True):
             for path in prefixes(category):
                 total[path] += share
         likely = [path for path in total if _certainty(total[path]) >= MIN_CERTAINTY]
@@ -339,14 +341,14 @@ def nearer(
 
 
 def of_draft(vault: Vault, title: str, text: str, vector: np.ndarray | None) -> Classification:
-    """Return what a lesson that is in no file yet is about. Raises IndexStateError without an index."""
+    """Return the categories of a lesson without a file. Raises IndexStateError without an index."""
     opened = vault.open_index()
     learned = _learned(opened.store, *_settings(vault.config), embed_of(vault, opened.embedder))
     return learned.classify(title, text, vector)
 
 
 def embed_of(vault: Vault, name: str) -> Embed | None:
-    """Return what embeds names as the index was built, by its embedder's name; None if it is away."""
+    """Return the function that embeds names like the index, by its embedder's name; None if away."""
     try:
         embedder = vault.embedder
     except EmbedderError:
@@ -449,12 +451,12 @@ class _Phrases(NamedTuple):
     uses, and those that only `vault.toml` names.
     """
 
-    own: Mapping[str, CategoryPath]
+    of_vault: Mapping[str, CategoryPath]
     used: Mapping[str, CategoryPath]
     declared: Mapping[str, CategoryPath]
 
     def all(self) -> dict[str, CategoryPath]:
-        return {**self.declared, **self.used, **self.own}
+        return {**self.declared, **self.used, **self.of_vault}
 
 
 def _in_force(
@@ -467,9 +469,9 @@ def _in_force(
     A vault has the categories of its lessons and of its taxonomy, with the branches above. If a
     category of its lessons is called like a phrase, or like its category, the phrase means that category.
     """
-    own = {phrase: normalise(path) for phrase, path in keywords.items()}
+    of_vault = {phrase: normalise(path) for phrase, path in keywords.items()}
     young, _ = _declared(used, taxonomy, YOUNG_VAULT)
-    known = {
+    existing = {
         branch for path in {*used, *young, *map(normalise, taxonomy)} for branch in prefixes(path)
     }
     in_use = {path.partition("/")[0] for path in {*used, *young}}
@@ -477,13 +479,13 @@ def _in_force(
     of_used: dict[str, CategoryPath] = {}
     of_declared: dict[str, CategoryPath] = {}
     for path, phrases in DEFAULT_PHRASES.items():
-        branch = next((each for each in reversed(prefixes(path)) if each in known), "")
+        branch = next((each for each in reversed(prefixes(path)) if each in existing), "")
         category = path if path in used else by_name.get(path.rpartition("/")[2], branch)
         for phrase in phrases.split(", "):
             if meant := by_name.get(phrase.replace(" ", "-"), category):
                 group = of_used if meant.partition("/")[0] in in_use else of_declared
                 group[phrase] = meant
-    return _Phrases({each: path for each, path in own.items() if path}, of_used, of_declared)
+    return _Phrases({each: path for each, path in of_vault.items() if path}, of_used, of_declared)
 
 
 def _plain(text: str) -> str:

@@ -89,7 +89,7 @@ _NOBODY = git.Provenance("", "", "")
 
 
 def of_entry(entry: FileEntry) -> git.Provenance:
-    """Return what a manifest's entry says."""
+    """Return the provenance in a manifest's entry."""
     return git.Provenance(entry.author, entry.first, entry.last)
 
 
@@ -233,7 +233,7 @@ def read(
 
 
 def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
-    """List what is not in the index as it is on disk, by path."""
+    """List the files that are not in the index as they are on disk, by path."""
     broken = [
         Problem(shown(path), entry.line, entry.problem.removeprefix(f"{path}: "))
         for path, entry in manifest.files.items()
@@ -244,7 +244,7 @@ def problems(manifest: Manifest, skipped: Iterable[Skipped]) -> list[Problem]:
 
 
 def withheld_by(vault: Vault, path: str, data: bytes) -> check.Withheld:
-    """Return why hooks leave out what is in a file: see `check.withheld`."""
+    """Return the reason for which hooks leave out a file: see `check.withheld`."""
     with withholding(vault) as withheld:
         return withheld(path, data)
 
@@ -347,12 +347,14 @@ def _with_rows(
     from vault_index.index import rows
 
     try:
-        made = rows.of_file(lessons, shown(path), of_entry(entry), entry.hash, entry.withheld)
+        lesson_rows = rows.of_file(
+            lessons, shown(path), of_entry(entry), entry.hash, entry.withheld
+        )
     except Exception as error:  # noqa: BLE001  # as in `_Reader.read`
         last = before or FileEntry("", [])
         entry = replace(entry, lessons=last.lessons, withheld=last.withheld, held=last.held)
         return ReadFile(path, replace(entry, problem=_unexpected(path, error), line=0))
-    return ReadFile(path, entry, made, {row["content_hash"]: row for row in made})
+    return ReadFile(path, entry, lesson_rows, {row["content_hash"]: row for row in lesson_rows})
 
 
 def _owners(

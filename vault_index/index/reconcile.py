@@ -121,7 +121,7 @@ def _with_completed(stats: Stats, done: Completed) -> Stats:
     shortened = [Problem(path, 0, _SHORTENED) for path in done.shortened]
     return replace(
         stats,
-        embedded=stats.embedded + done.made,
+        embedded=stats.embedded + done.embedded,
         taken=stats.taken + done.taken,
         shared=done.shared or stats.shared,
         lacking=stats.lacking if done.busy else done.lacking,
@@ -180,7 +180,7 @@ class LessonSource(Source[Diff, Stats]):
         super().__init__(self.vault)
 
     def compare(self, known: Manifest, *, rebuild: bool = False) -> Diff:
-        """Return how the files differ from a manifest; for a rebuild git is asked about all."""
+        """Compare the files with a manifest; for a rebuild git is asked about all."""
         full, read_all = self.full or rebuild, self.read_all and not rebuild
         return diff.scan(self.vault, known, full, read_all=read_all)
 
@@ -237,7 +237,7 @@ class LessonSource(Source[Diff, Stats]):
             at_most = None  # nobody completes derived tables later
         sources = replace(sources, manifest=after, at_most=at_most)
         stats = _count(before, changes, read)
-        stats = replace(stats, embedded=cache.made, no_authors=authors.error)
+        stats = replace(stats, embedded=cache.embedded, no_authors=authors.error)
         shortened = [Problem(path, 0, _SHORTENED) for path in sorted(self.shortened)]
         if shared is not None:
             taken, trouble = shared.finish()
@@ -277,7 +277,7 @@ class LessonSource(Source[Diff, Stats]):
 
     @property
     def _at_most(self) -> int:
-        """Return how many vectors are made while rows are written: none by a server in a hurry."""
+        """Return the most vectors to make while rows are written: none by a server in a hurry."""
         return 0 if self.is_hurried and not self.vault.config.is_built_in else MANY
 
     def _shared(self, index: Path) -> Any:
@@ -311,8 +311,8 @@ class LessonSource(Source[Diff, Stats]):
         """Return the rows of files as far as they are embedded."""
         del known
         named = [self.folder + path for path in paths]
-        every = (table.rows(rows.EMBEDDED, where) for where in filters.some_of("path", named))
-        return {row["content_hash"]: cast("LessonRow", row) for some in every for row in some}
+        batches = (table.rows(rows.EMBEDDED, where) for where in filters.some_of("path", named))
+        return {row["content_hash"]: cast("LessonRow", row) for some in batches for row in some}
 
     def complete_checks(self) -> bool:
         """Check the files that are not checked yet; whether rows were written."""
@@ -355,15 +355,15 @@ class LessonSource(Source[Diff, Stats]):
 
 def _count(before: Manifest, changes: Diff, read: PendingFiles) -> Stats:
     """Count files by what happened to them; a file that went and came with one content moved."""
-    gone = Counter(before.files[path].hash for path in changes.removed)
+    removed = Counter(before.files[path].hash for path in changes.removed)
     happened: Counter[str] = Counter()
     touched = {path: now.hash for path, now in read.entries.items() if path in changes.touched}
     for path, content in touched.items():
         old = before.files.get(path)
         if old and old.hash:
             happened["unchanged" if content == old.hash else "changed"] += 1
-        elif gone[content]:
-            gone[content] -= 1
+        elif removed[content]:
+            removed[content] -= 1
             happened["moved"] += 1
         else:
             happened["added"] += 1
@@ -371,12 +371,14 @@ def _count(before: Manifest, changes: Diff, read: PendingFiles) -> Stats:
         added=happened["added"],
         changed=happened["changed"],
         moved=happened["moved"],
-        removed=gone.total(),
+        removed=removed.total(),
         unchanged=changes.unchanged + happened["unchanged"],
     )
 
 
 def _renamed(before: Manifest, changes: Diff, read: PendingFiles) -> dict[str, str]:
-    gone = {before.files[path].hash: path for path in sorted(changes.removed)}
+    old_paths = {before.files[path].hash: path for path in sorted(changes.removed)}
     came = {now.hash: path for path, now in read.entries.items() if path not in before.files}
-    return {id_of(gone[hash]): id_of(came[hash]) for hash in sorted(gone.keys() & came.keys())}
+    return {
+        id_of(old_paths[hash]): id_of(came[hash]) for hash in sorted(old_paths.keys() & came.keys())
+    }

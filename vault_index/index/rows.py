@@ -88,11 +88,11 @@ def of_lesson(
         file_hash=file_hash,
         withheld=withheld,
     )
-    made = [*_rows_of_passages(lesson, shared), *_rows_of_prompts(lesson, shared)]
+    lesson_rows = [*_rows_of_passages(lesson, shared), *_rows_of_prompts(lesson, shared)]
     if not searched:
-        return made
+        return lesson_rows
     filed = declared or [branch or category.UNCATEGORIZED]
-    return [with_categories(row, filed) for row in made]
+    return [with_categories(row, filed) for row in lesson_rows]
 
 
 def _rows_of_passages(lesson: Lesson, shared: LessonRow) -> list[LessonRow]:
@@ -133,8 +133,8 @@ def hash_of_prompt(prompt: str) -> str:
     Prompts of one hash share a row's vector, and are equal where there are no vectors.
     """
     words = _WORD.findall(prompt.casefold())
-    asked = [word for word in words if word not in _POLITE] or words
-    return hash_of("taught", " ".join(sorted(asked)) or prompt.strip())
+    telling = [word for word in words if word not in _POLITE] or words
+    return hash_of("taught", " ".join(sorted(telling)) or prompt.strip())
 
 
 def _taught(prompts: Sequence[str]) -> list[str]:
@@ -154,7 +154,7 @@ def of_file(
     `file_hash` is of the whole file that was read, `withheld` the error in it: hooks leave it out.
     The whole of a lesson that also has pieces is `LONG_WHOLE`.
     """
-    made: list[LessonRow] = []
+    file_rows: list[LessonRow] = []
     position = 0
     for lesson in lessons:
         several = of_lesson(lesson, path, provenance, file_hash, withheld)
@@ -166,8 +166,8 @@ def of_file(
             whole = number == 0 and pieces > 0
             row["position"] = LONG_WHOLE if whole else position
             position += not whole
-        made += several
-    return made
+        file_rows += several
+    return file_rows
 
 
 def with_categories(row: LessonRow, filed: Sequence[str], filed_by: str = "") -> LessonRow:
@@ -193,7 +193,7 @@ def names_of(row: Mapping[str, Any]) -> str:
 
 
 def answers_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a lesson answers: its prompts, and the prompts and lines that it fires on."""
+    """Return the texts that a lesson answers: its prompts, and the prompts and lines that it fires on."""
     lists = (row[name] or () for name in ANSWERS)
     return tuple(dict.fromkeys(text for each in lists for text in each[:MAX_TAUGHT]))
 
@@ -213,8 +213,8 @@ def embed(embedder: Embedder, rows: Sequence[LessonRow]) -> list[np.ndarray]:
     vectors = iter(embed_titled(embedder, titled) if titled else [])
     taught = [row["text"] for row in rows if row["taught"]]
     is_both = isinstance(embedder, languages.TwoModels)  # its query is no text
-    made = embedder.embed_documents if is_both else embedder.embed_queries
-    prompts = iter(made(taught) if taught else [])
+    embed_taught = embedder.embed_documents if is_both else embedder.embed_queries
+    prompts = iter(embed_taught(taught) if taught else [])
     return [next(prompts if row["taught"] else vectors) for row in rows]
 
 

@@ -94,30 +94,30 @@ def refresh(
     trusted = {
         path: [] if files.is_racy(stamp) else list(stamp) for path, (stamp, _) in listed.items()
     }
-    there = list(_read_all(listed))
-    skills = [pair for skill in there for pair in _rows(vault, skill)]
+    read_skills = list(_read_all(listed))
+    skills = [pair for skill in read_skills for pair in _rows(vault, skill)]
     digest = hash_of(*(f"{row['id']} {row['file_hash']}" for row, _ in skills))
     after = replace(manifest, skills=trusted, skills_hash=digest)
     table = Table(lessons.index, lessons.dimension, SKILLS)
     if digest == manifest.skills_hash or not (skills or table.exists()):
         return after, None
-    made = [row for row, _ in skills]
+    skill_rows = [row for row, _ in skills]
     embedder = vault.embedder if table.dimension else None
     make = None if embedder is None else partial(rows.embed_titled, embedder)
     titled = {row["content_hash"]: content for row, content in skills}
     vectors, error = cache.get_or_known(make, titled)
-    if error is None or not _has(table, made):
-        fill(table, made, [vectors.get(row["content_hash"]) for row in made])
+    if error is None or not _has(table, skill_rows):
+        fill(table, skill_rows, [vectors.get(row["content_hash"]) for row in skill_rows])
     if error:  # the next pass tries again
         after = replace(after, skills_hash="")
-    return after, len(there)
+    return after, len(read_skills)
 
 
-def _has(table: Table, made: Sequence[SkillRow]) -> bool:
+def _has(table: Table, wanted: Sequence[SkillRow]) -> bool:
     """Whether a table has these skills, with vectors or without."""
-    there = table.rows(("id", "file_hash")) if table.exists() else []
-    return sorted((row["id"], row["file_hash"]) for row in there) == sorted(
-        (row["id"], row["file_hash"]) for row in made
+    present = table.rows(("id", "file_hash")) if table.exists() else []
+    return sorted((row["id"], row["file_hash"]) for row in present) == sorted(
+        (row["id"], row["file_hash"]) for row in wanted
     )
 
 
@@ -183,7 +183,7 @@ def _read_all(listed: dict[str, tuple[files.Stamp, str]]) -> Iterator[Skill]:
 
 
 def prompt_kind(id: str) -> str:
-    """Return what a row is, by its id: of a prompt that the skill is for, `FOR`, or not, `NOT_FOR`."""
+    """Return the kind of a row, by its id: `FOR` of a prompt that the skill is for, else `NOT_FOR`."""
     return id.partition("\0")[2].partition(" ")[0]
 
 

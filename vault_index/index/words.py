@@ -1,4 +1,4 @@
-"""How common words are in the lessons of an index, and in prompts and failures without an answer.
+"""The frequency of words in the lessons of an index, and in prompts and failures without an answer.
 
 The counts are a file beside the tables. They are made again when the number of lessons changed by a
 tenth: each rarity is then off by .1 at most, which is a hundredth of a lesson's evidence.
@@ -47,7 +47,7 @@ class Words:
     in_failures: dict[str, int]
 
     def rarity(self, word: str) -> float:
-        """Return how much it says that a lesson has a word: the logarithm of how few have it."""
+        """Return the evidence of a word in a lesson: the logarithm of how few have it."""
         return math.log((self.lessons + 1) / (self.in_lessons.get(word, 1) + 0.5))
 
     def weight(self, word: str) -> float:
@@ -77,8 +77,10 @@ def of(vault: Vault) -> Words:
 
 def refresh(table: Table) -> None:
     """Count again if there are many more or fewer lessons than then. Raises WriteError."""
-    known, lessons = _load(table.index), table.count(filters.WHOLE)
-    if known is None or abs(lessons - known.lessons) > GROWTH * max(1, known.lessons):
+    counted_before, lessons = _load(table.index), table.count(filters.WHOLE)
+    if counted_before is None or abs(lessons - counted_before.lessons) > GROWTH * max(
+        1, counted_before.lessons
+    ):
         counted = json.dumps(asdict(count(table)), ensure_ascii=False)
         files.replace_file(table.index / _FILE, counted.encode())
 
@@ -95,7 +97,7 @@ def count(table: Table) -> Words:
     texts = ("\n".join([row["text"], *answers_of(row)]) for row in rows)
     counted = _count(words_of(_names(row), text) for row, text in zip(rows, texts, strict=True))
     prompts, failures = foreign.prompts(), foreign.failures()
-    said = (
+    of_failures = (
         (word for line in each.lines for word in failure.words_of_line(line)) for each in failures
     )
     return Words(
@@ -104,7 +106,7 @@ def count(table: Table) -> Words:
         prompts=len(prompts),
         in_prompts=_count(map(terms_of, prompts)),
         failures=len(failures),
-        in_failures=_count(said),
+        in_failures=_count(of_failures),
     )
 
 
@@ -116,9 +118,9 @@ def _load(index: Path) -> Words | None:
     file = index / _FILE
     try:
         stamp = files.stamp(file)
-        known = _kept.get(file)
-        if known is None or known[0] != stamp:
-            known = _kept[file] = stamp, Words(**json.loads(ownership.read_text(file)))
-        return known[1]
+        cached = _kept.get(file)
+        if cached is None or cached[0] != stamp:
+            cached = _kept[file] = stamp, Words(**json.loads(ownership.read_text(file)))
+        return cached[1]
     except (OSError, ValueError, TypeError, VaultError):
         return None
