@@ -52,7 +52,7 @@ def check_files(
 
 @command
 def touched(vault: Vault, caller: Caller, since: str) -> list[outdated.Reason]:
-    """List why lessons are about what changed since a commit, as `injection.stale_lessons` does."""
+    """List the reasons to look at lessons after the changes since a commit, as `stale_lessons` does."""
     caller.index(vault)
     return outdated.touched(vault, since)
 
@@ -74,16 +74,16 @@ class Log:
 @command
 def log(vault: Vault, caller: Caller, name: str, limit: int | None = None) -> Log:
     """List the commits that changed a lesson, also one that was deleted: see `history.log`."""
-    deleted_in, gone = "", None
+    deleted_in, removed = "", None
     try:
         entry = caller.ask(api.lesson.show(name=name))
         id, path = entry.id, entry.path
     except VaultError as error:
-        gone = history.deleted(vault, name)
-        if gone is None or not error.message.startswith("no lesson "):
+        removed = history.deleted(vault, name)
+        if removed is None or not error.message.startswith("no lesson "):
             raise
-        deleted_in, id, path = gone
-    return Log(id, path, history.log(vault, id, path, limit), gone is not None, deleted_in)
+        deleted_in, id, path = removed
+    return Log(id, path, history.log(vault, id, path, limit), removed is not None, deleted_in)
 
 
 @command
@@ -126,10 +126,10 @@ def _findings(vault: Vault, caller: Caller, chosen: Selection, *, staged: bool) 
             try:
                 if comparing:
                     # a commit does not fetch the model of 90 MB
-                    asked = api.search.compare(
+                    question = api.search.compare(
                         paths=[each.path for each in batch if each.is_lesson]
                     )
-                    answer = caller.ask(asked, fetch=not staged, note=notes.append)
+                    answer = caller.ask(question, fetch=not staged, note=notes.append)
                     findings += answer.findings
                     categories += answer.categories
             except VaultError as error:
@@ -170,10 +170,10 @@ class _TextChecks:
         began = time.process_time()
         is_read = self._seconds > 0 or self._kept.get(candidate) is not None
         limit = min(left, time_limit.RULE_SECONDS)
-        said = check.of_text(candidate, categories, limit, orders=is_read, kept=self._kept)
+        found = check.of_text(candidate, categories, limit, orders=is_read, kept=self._kept)
         self.unread += not is_read
         known = partial(check.noted_in_commits, self._vault, candidate) if self._staged else None
-        findings = check.with_command(candidate, said, self._vault.config.home, known)
+        findings = check.with_command(candidate, found, self._vault.config.home, known)
         self._seconds -= time.process_time() - began
         return findings
 

@@ -174,22 +174,22 @@ def _origin(source: Path, name: str) -> Path:
 
 
 def _places(vault: Vault, items: Sequence[Item]) -> dict[Path, Path]:
-    """Return where each file goes that becomes one lesson file, both in full."""
-    places: dict[Path, Path] = {}
+    """Return the target of each file that becomes one lesson file, both in full."""
+    targets: dict[Path, Path] = {}
     several: set[Path] = set()
     for item in items:
         if item.origin and item.path:
-            several |= {item.origin} & places.keys()
-            places[item.origin] = Path(os.path.realpath(vault.lessons_dir), item.path)
-    return {origin: place for origin, place in places.items() if origin not in several}
+            several |= {item.origin} & targets.keys()
+            targets[item.origin] = Path(os.path.realpath(vault.lessons_dir), item.path)
+    return {origin: target for origin, target in targets.items() if origin not in several}
 
 
 def _linked(vault: Vault, item: Item, places: Mapping[Path, Path]) -> Item:
     """Return an item whose links lead from its place where they led in its source."""
     if item.origin is None or item.verdict != WRITE:
         return item
-    place = Path(os.path.realpath(vault.lessons_dir), item.path)
-    return replace(item, data=links.moved(item.data, item.origin, place, places))
+    target = Path(os.path.realpath(vault.lessons_dir), item.path)
+    return replace(item, data=links.moved(item.data, item.origin, target, places))
 
 
 def apply(
@@ -231,10 +231,10 @@ def _files(source: Path) -> Iterator[tuple[str, bytes | UnreadableError]]:
     """Yield a file, or the files of a folder that may hold lessons, by path; hidden ones are private."""
     if not source.is_dir():
         yield _printable(source.name), files.read_named(source)
-    for place, folders, names in os.walk(source, onerror=_refuse) if source.is_dir() else ():
+    for folder, folders, names in os.walk(source, onerror=_refuse) if source.is_dir() else ():
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            file = Path(place, name)
+            file = Path(folder, name)
             is_hidden = name.startswith(".") or file.suffix.lower() not in _SUFFIXES
             if is_hidden or file.is_symlink() or not file.is_file():
                 continue
@@ -256,7 +256,7 @@ def _printable(name: str) -> str:
 def _placed(
     vault: Vault, source: str, draft: Draft, category: str, taken: dict[str, bytes]
 ) -> Item:
-    """Return where a draft goes, with a number if another draft of this import has its name."""
+    """Return the item of a draft, with a number in its path if another draft has its name."""
     if draft.why:
         return Item(source, draft.line, "", "", b"", LEFT_OUT, draft.why)
     folder = draft.categories[0] if draft.categories else category or INBOX
@@ -264,8 +264,8 @@ def _placed(
         raise VaultError("the category is too long for the name of a folder")
     files.refuse_links(vault.lessons_dir / folder, vault.root)
     files.refuse_other_repository(vault.lessons_dir / folder, vault.lessons_dir)
-    place = vault.place_for(folder, draft.name)
-    path = name = place.relative_to(vault.lessons_dir).as_posix()
+    target = vault.place_for(folder, draft.name)
+    path = name = target.relative_to(vault.lessons_dir).as_posix()
     number = 2
     while path in taken and taken[path] != draft.data:
         path = f"{name.removesuffix('.md')}-{number}.md"
@@ -359,8 +359,12 @@ def _with_own_keys(before: bytes, after: bytes, path: str) -> bytes:
     by_slug, same = dict(sections), len(sections) == len(old.sections)
     for number, (slug, section) in enumerate(parse.slugs_of(old)):
         name = slug if slug in by_slug or not same else sections[number][0]
-        if name in by_slug and (own := own_of(old, section)) and not own_of(new, by_slug[name]):
-            after = edits.set_own_keys(after, name, own, path)
+        if (
+            name in by_slug
+            and (own_keys := own_of(old, section))
+            and not own_of(new, by_slug[name])
+        ):
+            after = edits.set_own_keys(after, name, own_keys, path)
     return after
 
 
@@ -393,10 +397,10 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
         for item in items
     ]
     columns = ("id", "path", "content_hash")
-    there, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
-    paths = [str(row["path"]) for row in there]
-    same = {str(row["content_hash"]): path for row, path in zip(there, paths, strict=True)}
-    new = duplicates.vectors(vault, [row for own in firsts for row in own], progress)
+    old_rows, compared = vault.open_index().store.rows_and_vectors(columns, filters.WHOLE)
+    paths = [str(row["path"]) for row in old_rows]
+    same = {str(row["content_hash"]): path for row, path in zip(old_rows, paths, strict=True)}
+    new = duplicates.vectors(vault, [row for first_rows in firsts for row in first_rows], progress)
     if compared is not None and new:  # with room for those that come in
         room = np.empty((sum(map(len, firsts)), compared.shape[1]), np.float32)
         compared = np.concatenate([compared, room])
@@ -407,17 +411,17 @@ def _without_duplicates(vault: Vault, items: list[Item], progress: Progress) -> 
         if compared is None or key not in new or not paths:
             return 0.0, ""
         cosines = compared[: len(paths)] @ new[key]
-        place = int(cosines.argmax())
-        return float(cosines[place]), paths[place]
+        nearest = int(cosines.argmax())
+        return float(cosines[nearest]), paths[nearest]
 
     judged: list[Item] = []
-    for item, own in zip(items, firsts, strict=True):
-        likeness = [likest(row["content_hash"]) for row in own]
+    for item, first_rows in zip(items, firsts, strict=True):
+        likeness = [likest(row["content_hash"]) for row in first_rows]
         if likeness and min(likeness)[0] >= DUPLICATE_COSINE:
             best, path = max(likeness)
             item = replace(item, verdict=DUPLICATE, why=f"{best:.0%} like {path}")
         elif item.verdict == WRITE:
-            for key in (row["content_hash"] for row in own):
+            for key in (row["content_hash"] for row in first_rows):
                 same[key] = f"lessons/{item.path}"
                 if compared is not None and key in new:
                     compared[len(paths)] = new[key]
