@@ -101,7 +101,7 @@ class Feature:
     # a vault
 
     def at_init(self, folder: Path) -> None:
-        """Tell the user about a vault that was made, or was there."""
+        """Inform the user about a vault that was made, or was there."""
 
     def at_full_pass(self, vault: Vault) -> bool:
         """Do what can wait until the watcher is quiet; return whether there is more to do."""

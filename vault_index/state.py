@@ -102,10 +102,10 @@ def _is_there(file: Path) -> bool:
     try:
         file.stat()
     except FileNotFoundError:
-        for place in (file, file.parent):
-            if place.is_symlink() and not place.exists():
+        for path in (file, file.parent):
+            if path.is_symlink() and not path.exists():
                 raise StateError(
-                    f"{file} cannot be read: {place} is a link that leads nowhere",
+                    f"{file} cannot be read: {path} is a link that leads nowhere",
                     "remove the link, or mount the disk that it leads to",
                 ) from None
         return False
@@ -194,7 +194,7 @@ def select(
 
 @functools.cache
 def _readers(kind: Any) -> tuple[Callable[[Any], Any], ...]:
-    """Return what makes the value of each field of a column. Raises TypeError, naming a field."""
+    """Return the makers of the value of each field of a column. Raises TypeError, naming a field."""
     types = get_type_hints(kind)
     return tuple(_reader(kind, field.name, types[field.name]) for field in fields(kind))
 
@@ -299,13 +299,13 @@ def notes(home: Path) -> list[tuple[str, str]]:
 
 def network_of(folder: Path) -> str:
     """Return the type of the network file system that a folder is on; "" for a local one."""
-    place = f"{os.path.realpath(folder)}/"
+    whole = f"{os.path.realpath(folder)}/"
     kind, longest = "", 0
     with contextlib.suppress(OSError):
         for line in MOUNTS.read_text("utf-8", "replace").splitlines():
             _, point, type, *_ = [*line.split(" "), "", "", ""]
             point = point.replace("\\040", " ").rstrip("/") + "/"
-            if place.startswith(point) and len(point) >= longest:
+            if whole.startswith(point) and len(point) >= longest:
                 kind, longest = type, len(point)
     return kind if kind in NETWORKS else ""
 
@@ -385,7 +385,7 @@ def _migrate(db: sqlite3.Connection, file: Path | None = None) -> None:
 
 
 def _version(db: sqlite3.Connection, file: Path | None) -> int:
-    """Return how many changes of the tables a database has had. Raises StateError for too many."""
+    """Return the number of changes to the tables of a database. Raises StateError for too many."""
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     if version > len(MIGRATIONS):
         raise StateError(f"{file} was written by a newer version of lessons", "upgrade this one")
@@ -406,7 +406,7 @@ def _empty() -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def _named_errors(file: Path, kind: type[StateError | WriteError]) -> Iterator[None]:
-    """Turn what SQLite says into an error of a kind, and set a damaged file aside."""
+    """Turn SQLite's errors into one of a kind, and set a damaged file aside."""
     try:
         yield
     except StateError as error:

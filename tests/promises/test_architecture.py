@@ -275,6 +275,36 @@ def test_a_class_name_stands_for_one_thing() -> None:
     assert shared.keys() == SHARED_NAMES.keys(), shared
 
 
+# Names that tell the tense or the rest, not the thing; and fields of that name, each with its reason.
+TENSE = {"said", "there", "own", "made", "every", "place"}
+TENSE_FIELDS = {
+    "api/lesson.py own": "JSON of `lessons categories`",
+    "ask/passages.py place": "as in `ask/respond`",
+    "ask/respond.py place": "JSON of an answer's search",
+    "entrypoints/web/review.py said": "JSON for the page",
+    "journal/record.py place": "stored with a session",
+    "retrieval/hit.py place": "JSON of `lessons search`",
+    "retrieval/hit.py said": "as the column of `store/delivery`",
+    "store/delivery.py said": "a column",
+    "store/schema.py place": "a column",
+    "transcripts/moments.py place": "a column",
+}
+
+
+def test_variables_name_the_thing() -> None:
+    """Issue 59: 577 variables were called `said`, `there`, `own`, `made`, `every` or `place`."""
+    found = set()
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(tree_of(file)):
+            stored = isinstance(getattr(node, "ctx", None), ast.Store)
+            name = node.arg if isinstance(node, ast.arg) else ""
+            name = node.id if stored and isinstance(node, ast.Name) else name
+            name = node.attr if stored and isinstance(node, ast.Attribute) else name
+            if name.strip("_") in TENSE:
+                found.add(f"{file.relative_to(PACKAGE)} {name}")
+    assert found == TENSE_FIELDS.keys()
+
+
 def test_fields_are_given_by_name() -> None:
     """Issue 59: no `Agent(*("codex", ...))`, which saves a line and hides which field is which."""
     for module, file in MODULES.items():

@@ -207,7 +207,7 @@ def _checked(
     name = category.slugify(proposal.title) or "lesson"
     findings = []
     found = check.of_text(check.Candidate(f"{folder}{name}.md", data), categories)
-    found = harmless.settled(found, known=frozenset)
+    found = harmless.settled(found, noted=frozenset)
     for each in found:
         is_order = each.rule == prompt_injection.RULE  # a person decides whether it is one
         if each.severity == check.ERROR and not is_order:

@@ -76,8 +76,8 @@ def injection(
         blocks = [_LESSONS, *blocks]
     elif budget < 0 or not (suggested or journal):
         return ""
-    done = [journal] if journal else []
-    return "\n".join([FENCE_OPEN, intro, *done, *blocks, *suggested, *tail, FENCE_CLOSE])
+    sections = [journal] if journal else []
+    return "\n".join([FENCE_OPEN, intro, *sections, *blocks, *suggested, *tail, FENCE_CLOSE])
 
 
 def alone(line: str) -> str:
@@ -204,5 +204,5 @@ def signed(author: str, hit: Hit) -> str:
 
 
 def no_author(updated_at: object) -> str:
-    """Return why a lesson has no author, by when it was last committed."""
+    """Return the reason for which a lesson has no author, by its last commit."""
     return "author unknown" if updated_at else "not committed"

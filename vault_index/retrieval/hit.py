@@ -418,7 +418,7 @@ def percent_of(score: float) -> int:
 
 
 def strength_of(score: float, *, by_words: bool) -> str:
-    """Return how near a lesson or a skill is, for people: a percentage, or BY_WORDS."""
+    """Return the nearness of a lesson or a skill for people: a percentage, or BY_WORDS."""
     return BY_WORDS if by_words else f"{percent_of(score)}%"
 
 
@@ -433,7 +433,7 @@ _TEXTS = "title text type document link author file_hash withheld filed_by".spli
 
 
 def below(score: float, least: float | None) -> str:
-    """Return why a score is too low; "" if it is not."""
+    """Return the reason for which a score is too low; "" if it is not."""
     return f"below {parts_of(least)}" if least is not None and score < least else ""
 
 

@@ -12,12 +12,12 @@ from vault_index.errors import NoVaultError
 
 @click.command("help", epilog="Example: lessons help --all")
 @click.argument("words", metavar="[COMMAND]...", nargs=-1)
-@options.flag("--all every", "List every command.")
+@options.flag("--all show_all", "List every command.")
 @click.pass_context
-def command(ctx: click.Context, words: tuple[str, ...], every: bool) -> None:
+def command(ctx: click.Context, words: tuple[str, ...], show_all: bool) -> None:
     """Show the help of a command, or list every command."""
     about = ctx.find_root()
-    if every and not words:
+    if show_all and not words:
         formatter = about.make_formatter()
         main: Any = about.command  # whose class is in the module that loads this one
         main.format_sections(about, formatter, show_all=True)
