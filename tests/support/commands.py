@@ -98,8 +98,8 @@ def _run_here(words: list[str], cwd: Path, stdin: str, env: Mapping[str, str]) -
     with pytest.MonkeyPatch.context() as patch, contextlib.chdir(cwd):
         for name, value in env.items():
             patch.setenv(name, value)
-        for name, own in (("stdin", given), ("stdout", out), ("stderr", err), ("argv", words)):
-            patch.setattr(sys, name, own)
+        for name, stream in (("stdin", given), ("stdout", out), ("stderr", err), ("argv", words)):
+            patch.setattr(sys, name, stream)
         patch.setattr(threading, "excepthook", threading.excepthook)  # which `main` sets
         patch.setattr(Console, "noted", set())  # of one command
         with pytest.raises(SystemExit) as ended:

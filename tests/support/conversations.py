@@ -39,8 +39,8 @@ class Talk:
         """Add a record; return its uuid."""
         number = next(self._count)
         at = self._began + timedelta(seconds=number * self._step)
-        own = {"uuid": self._uuid(number), "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000Z"}
-        record = own | self.values | record | values
+        stamps = {"uuid": self._uuid(number), "timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000Z"}
+        record = stamps | self.values | record | values
         self.lines.append(json.dumps(record, ensure_ascii=False).encode() + b"\n")
         return str(record["uuid"])
 
@@ -119,7 +119,7 @@ class Conversation:
         return self._after(self._talk.calls(tool, output))
 
     def event(self, name: str, **more: Any) -> dict[str, Any]:
-        """Return what a hook of the agent gets on stdin."""
+        """Return the event that a hook of the agent gets on stdin."""
         about = {"session_id": self.id, "transcript_path": str(self.file), "cwd": str(self.folder)}
         return {"hook_event_name": name, **about, **more}
 

@@ -139,13 +139,13 @@ def _comments() -> dict[str, str]:
         if token.type == tokenize.COMMENT
     }
     comments = {}
-    for own in ast.parse(source).body:
-        if not (isinstance(own, ast.ClassDef) and own.name.endswith(("Table", "Config"))):
+    for kind in ast.parse(source).body:
+        if not (isinstance(kind, ast.ClassDef) and kind.name.endswith(("Table", "Config"))):
             continue
-        table = f"{own.name.removesuffix('Table').lower()}." if own.name != "Config" else ""
-        for node in own.body:
+        table = f"{kind.name.removesuffix('Table').lower()}." if kind.name != "Config" else ""
+        for node in kind.body:
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-                said = [behind[line] for line in lines if line in behind]
-                comments[table + node.target.id] = " ".join(said)
+                lines_of = [behind[line] for line in lines if line in behind]
+                comments[table + node.target.id] = " ".join(lines_of)
     return comments

@@ -34,8 +34,8 @@ class WordEmbedder:
         return True
 
     def _vectors(self, texts: Sequence[str]) -> np.ndarray:
-        made = [self._vector(text) for text in texts]
-        return np.array(made, np.float32).reshape(len(texts), self.dimension)
+        vectors = [self._vector(text) for text in texts]
+        return np.array(vectors, np.float32).reshape(len(texts), self.dimension)
 
     def _vector(self, text: str) -> np.ndarray:
         vector = np.full(self.dimension, 0.01, np.float32)  # not even no words are the zero vector

@@ -79,9 +79,9 @@ def kept_on(
     return vault
 
 
-def of_this_repository(home: Path, own: Path, root: Path) -> Vault:
+def of_this_repository(home: Path, folder: Path, root: Path) -> Vault:
     """Copy a vault with this repository's lessons, and their vectors to the user's `own` folder."""
-    shutil.copy(home / "vectors.sqlite3", own)
+    shutil.copy(home / "vectors.sqlite3", folder)
     return copy_of(home / "team", root)
 
 

@@ -35,7 +35,7 @@ def prompt(session: str, number: int, text: str, at: str, context: str = "") -> 
 
 
 def work(session: str, number: int, text: str, at: str, **more: Any) -> Record:
-    """Return what was done for a prompt."""
+    """Return the work on a prompt."""
     record = Record(
         id=f"{session[:8]}-o{number}.1",
         kind="observation",

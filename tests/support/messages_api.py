@@ -70,13 +70,13 @@ class MessagesApi(LocalServer):
 
 
 def last_text(request: dict[str, Any]) -> str:
-    """Return what the user or a tool said last, as JSON; messages of the system may follow."""
+    """Return the last words of the user or a tool, as JSON; messages of the system may follow."""
     of_user = [message for message in request["messages"] if message["role"] == "user"]
     return json.dumps(of_user[-1]["content"])
 
 
 def results_of(requests: list[dict[str, Any]], name: str) -> list[str]:
-    """Return what each call of a tool gave the model to read, in the order of the calls."""
+    """Return the result that each call of a tool gave the model, in the order of the calls."""
     calls: list[str] = []
     results: dict[str, str] = {}
     for request in requests:
@@ -98,22 +98,24 @@ def model_that_calls(calls: dict[str, list[tuple[str, dict[str, Any]]]]) -> Answ
     """
 
     def answer(request: dict[str, Any]) -> Blocks:
-        turn, made = "", list[str]()
+        turn, inputs = "", list[str]()
         for message in request["messages"]:
             blocks = _blocks(message)
             if message["role"] == "user" and not any("tool_use_id" in block for block in blocks):
-                turn, made = json.dumps(blocks), []
-            made += [json.dumps(block["input"]) for block in blocks if block["type"] == "tool_use"]
+                turn, inputs = json.dumps(blocks), []
+            inputs += [
+                json.dumps(block["input"]) for block in blocks if block["type"] == "tool_use"
+            ]
         wanted = next((each for words, each in calls.items() if words in turn), [])
         for name, input in wanted:
-            if json.dumps(input) in made:
+            if json.dumps(input) in inputs:
                 continue
             select = {"query": f"select:{name}", "max_results": 1}
             if any(tool["name"] == name for tool in request.get("tools", [])):
                 return [tool_use(name, **input)]
             if name not in json.dumps(request):
                 return [tool_use("Bash", command="sleep 1")]
-            if json.dumps(select) not in made:
+            if json.dumps(select) not in inputs:
                 return [tool_use("ToolSearch", **select)]
             return [tool_use(name, **input)]
         return [text("ok")]

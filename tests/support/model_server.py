@@ -88,7 +88,7 @@ class ModelServer(LocalServer):
         return min(self.context, max(42, len(json.dumps(body["messages"])) // 4))
 
     def whole(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return what a model's words look like in the API of a path."""
+        """Return a model's words in the form of a path's API."""
         text, calls = self.answer(body), self.wanted(body)
         if path.endswith("/messages"):
             message = self.message(body["model"], text, calls)

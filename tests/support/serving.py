@@ -132,12 +132,12 @@ def serving(root: Path, home: Path, *words: str, **env: str) -> Iterator[Serving
 
 
 def _environ(home: Path) -> dict[str, str]:
-    own = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
-    return {"PATH": f"{BIN}:/usr/bin:/bin", **own}
+    variables = {"HOME": str(home), "LESSONS_HOME": str(home), "LESSONS_WATCH_AUTOSTART": "false"}
+    return {"PATH": f"{BIN}:/usr/bin:/bin", **variables}
 
 
 def tree_of(*folders: Path) -> Mapping[str, bytes]:
-    """Return what is in folders, file by file: links as where they lead, without the index."""
+    """Return the contents of folders, file by file: links by their targets, without the index."""
     tree = {}
     for folder in folders:
         for path in sorted(folder.rglob("*")):

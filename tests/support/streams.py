@@ -81,7 +81,7 @@ def openai_events(
 
 def pieces_of(text: str, size: int) -> list[str]:
     """Return a text in pieces."""
-    return [text[place : place + size] for place in range(0, len(text), size)]
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def written(value: Any) -> str:
@@ -104,7 +104,7 @@ def in_bytes(size: int, end: bytes = b"\n") -> Play:
 
     def play(events: list[bytes]) -> Iterator[bytes]:
         data = b"".join(events).replace(b"\n", end)
-        yield from (data[place : place + size] for place in range(0, len(data), size))
+        yield from (data[start : start + size] for start in range(0, len(data), size))
 
     return play
 

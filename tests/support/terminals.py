@@ -32,13 +32,13 @@ def at_terminal(
     words[0] = str(BIN / words[0]) if words[0].startswith("lessons") else words[0]
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-    own = {**os.environ, "TERM": "xterm", **(env or {})}
+    environ = {**os.environ, "TERM": "xterm", **(env or {})}
     for name in ("COLUMNS", "LINES"):
-        own.pop(name, None)
+        environ.pop(name, None)
     running = subprocess.Popen(
         words,
         cwd=cwd,
-        env=own,
+        env=environ,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

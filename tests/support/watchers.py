@@ -33,8 +33,8 @@ def watched(vault: Vault, **env: str) -> Iterator[dict[str, Any]]:
 
 def status(vault: Vault) -> dict[str, Any]:
     """Ask the real command how the watcher is."""
-    said: dict[str, Any] = run("lessons", "watch", "--status", "--json", cwd=vault.root).json
-    return said
+    answer: dict[str, Any] = run("lessons", "watch", "--status", "--json", cwd=vault.root).json
+    return answer
 
 
 def soon(promise: Callable[[], object], seconds: float = 120) -> None:
@@ -68,8 +68,8 @@ def rows(vault: Vault, schema: Schema = LESSONS) -> list[dict[str, Any]]:
     assert found is not None
     opened = Table(found, manifest.load(found).dimension, schema)
     columns = [name for name in schema.columns() if name != VECTOR]
-    there = opened.rows(columns) if opened.exists() else []
-    return sorted(there, key=lambda row: str(row["id"]))
+    found_rows = opened.rows(columns) if opened.exists() else []
+    return sorted(found_rows, key=lambda row: str(row["id"]))
 
 
 def assert_same_as_a_rebuild(vault: Vault) -> None:
