@@ -105,10 +105,10 @@ def main() -> None:
         vault = instruments.eval_vault(Path(scratch) / "eval")
         if options.questions:
             os.environ["HOME"] = scratch
-            made = _by_command(vault, json.loads(options.questions.read_text("utf-8")))
+            figure_rows = _by_command(vault, json.loads(options.questions.read_text("utf-8")))
         else:
-            made = _rows(vault, evaluate.load(options.eval / "queries.jsonl"))
-        rows = list(instruments.shown(made))
+            figure_rows = _rows(vault, evaluate.load(options.eval / "queries.jsonl"))
+        rows = list(instruments.shown(figure_rows))
     if options.json:
         figures = {what: {"value": figure, "unit": unit} for what, figure, unit in rows}
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
@@ -166,11 +166,11 @@ UNANSWERABLE = "unanswerable"
 def _calls(question: dict[str, Any], searches: int, body: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the searches that the model asks for next."""
     after = [each["role"] for each in body["messages"]]
-    made = len(after) - 1 - max(at for at, role in enumerate(after) if role == "user")
+    searched = len(after) - 1 - max(at for at, role in enumerate(after) if role == "user")
     kind = "journal" if question["kind"] == "journal" else "lessons"
     turn = sum(role == "user" for role in after)
     text = " ".join(question["asked"][:turn])
-    return [(NAME, json.dumps({"query": text, "kind": kind}))] if made < 2 * searches else []
+    return [(NAME, json.dumps({"query": text, "kind": kind}))] if searched < 2 * searches else []
 
 
 def _is_right(vault: Vault, question: dict[str, Any]) -> bool:
@@ -187,7 +187,7 @@ def _is_right(vault: Vault, question: dict[str, Any]) -> bool:
 
 
 def _outcome(vault: Vault, prompt: LabelledPrompt, model: Reader) -> tuple[bool, bool]:
-    """Return whether a labelled lesson is among the passages, and whether one is cited."""
+    """Whether a labelled lesson is among the passages, and whether one is cited."""
     answer = _asked(vault, prompt, model)
     is_there = bool(prompt.relevant & {each.id for each in answer.passages})
     is_cited = bool(prompt.relevant & {each.id for each in answer.sources})
@@ -214,9 +214,9 @@ def _is_sent(vault: Vault, line: str, query: str, searches: int) -> bool:
 
 
 def _cited(outcomes: list[tuple[bool, bool]], name: str) -> Iterator[Row]:
-    there = [is_cited for is_there, is_cited in outcomes if is_there]
-    yield f"{name}: the search returns a labelled lesson", len(there) / len(outcomes), ""
-    yield f"{name}: of these the cited source is one", _share(there), ""
+    are_cited = [is_cited for is_there, is_cited in outcomes if is_there]
+    yield f"{name}: the search returns a labelled lesson", len(are_cited) / len(outcomes), ""
+    yield f"{name}: of these the cited source is one", _share(are_cited), ""
 
 
 def _asked(vault: Vault, prompt: LabelledPrompt, model: Any) -> Answer:

@@ -112,7 +112,7 @@ def _hold(vault: Vault, prompts: list[str], rest: Path, seconds: float, how: str
 
     def save(number: int) -> None:
         file, word = chance.choice(files), f"zq{number}x{chance.randrange(10**9)}"
-        for known in [each for each, place in run.words.items() if place == file]:
+        for known in [each for each, saved in run.words.items() if saved == file]:
             del run.words[known]
         file.write_text(f"{texts[file]}\n\n{word}\n", "utf-8")
         run.words[word] = file
@@ -134,7 +134,7 @@ def _hold(vault: Vault, prompts: list[str], rest: Path, seconds: float, how: str
         hook: HOOK_SECONDS, save: SAVE_SECONDS, search: SEARCH_SECONDS, bare: BARE_SECONDS
     }  # fmt: skip
     with instruments.watched(vault), _ended(how, seconds / 4):
-        threads = [threading.Thread(target=_every, args=(*each, over)) for each in work.items()]
+        threads = [threading.Thread(target=_steadily, args=(*each, over)) for each in work.items()]
         threads.append(threading.Thread(target=import_and_check))
         for thread in threads:
             thread.start()
@@ -143,7 +143,7 @@ def _hold(vault: Vault, prompts: list[str], rest: Path, seconds: float, how: str
     return run
 
 
-def _every(do: Callable[[int], None], seconds: float, over: float) -> None:
+def _steadily(do: Callable[[int], None], seconds: float, over: float) -> None:
     """Do something at a steady pace, however long it takes."""
     began = time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -71,20 +71,20 @@ def turns(fixture: dict[str, Any], gold: dict[str, Any], folder: Path) -> Iterat
             yield Turn(ids, wanted, acceptable, bool(known.get("should_retrieve")))
 
 
-def know_to_ask(every: list[Turn]) -> tuple[float, float]:
+def know_to_ask(turns: list[Turn]) -> tuple[float, float]:
     """Return the share of turns that missed, and of those that should be silent and were not."""
-    wanted = [turn for turn in every if turn.should_retrieve]
-    quiet = [turn for turn in every if not turn.should_retrieve]
+    wanted = [turn for turn in turns if turn.should_retrieve]
+    quiet = [turn for turn in turns if not turn.should_retrieve]
     missed = sum(not turn.acceptable & set(turn.injected) for turn in wanted)
     fired = sum(bool(turn.injected) for turn in quiet)
     return missed / max(1, len(wanted)), fired / max(1, len(quiet))
 
 
-def push(every: list[Turn]) -> tuple[float, float]:
+def push(turns: list[Turn]) -> tuple[float, float]:
     """Return the precision and the recall of what was injected, summed over turns."""
-    injected = sum(len(turn.injected) for turn in every)
-    relevant = sum(id in turn.acceptable for turn in every for id in turn.injected)
-    wanted = [turn for turn in every if turn.should_retrieve]
+    injected = sum(len(turn.injected) for turn in turns)
+    relevant = sum(id in turn.acceptable for turn in turns for id in turn.injected)
+    wanted = [turn for turn in turns if turn.should_retrieve]
     hit = sum(len(turn.gold & set(turn.injected)) for turn in wanted)
     gold = sum(len(turn.gold) for turn in wanted)
     return relevant / max(1, injected), hit / max(1, gold)

@@ -52,8 +52,8 @@ def measure(how: str) -> Iterator[Row]:
 
 
 def _findings(text: str) -> list[Finding]:
-    every = of_text(Candidate("a/note.md", f"# A note\n\n{text}\n".encode()))
-    return [each for each in every if each.rule in ("secret", prompt_injection.RULE)]
+    findings = of_text(Candidate("a/note.md", f"# A note\n\n{text}\n".encode()))
+    return [each for each in findings if each.rule in ("secret", prompt_injection.RULE)]
 
 
 def _is_refused(findings: list[Finding]) -> bool:

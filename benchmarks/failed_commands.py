@@ -76,8 +76,8 @@ def measure(vault: Vault, count: int) -> Iterator[Row]:
             yield f"failures {kind}: p{100 * share:.0f}, at most {limit:.0f}", figure / base, "x"
     complaints = injections.complaints_of(vault.root, vault.config.home, began)
     yield "late: no answer within the limit", len(complaints), ""
-    every = injections.records(vault.config.home, vault.root)
-    kept = [each.ms or 0.0 for each in every if each.session.endswith(f"-{os.getpid()}")]
+    records = injections.records(vault.config.home, vault.root)
+    kept = [each.ms or 0.0 for each in records if each.session.endswith(f"-{os.getpid()}")]
     yield "until the watcher had an answer: p50", _quantile(kept, 0.5), "ms"
 
 

@@ -149,8 +149,8 @@ def operations(
                     _git(root, *words, "--abort", check=False)
                 _git(root, "reset", "-q", "--hard", check=False)
             time.sleep(0.1)  # what the hooks started is no burden on the other copy
-            for place in root.parent.glob(f"wt{number}"):
-                shutil.rmtree(place)
+            for worktree in root.parent.glob(f"wt{number}"):
+                shutil.rmtree(worktree)
         yield name, took[0], took[1]
 
 

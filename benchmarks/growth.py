@@ -114,8 +114,12 @@ def growth(sizes: Sequence[int], kept: Path | None, svg: Path | None) -> None:
         words = [sys.executable, "-m", "benchmarks.growth", "--here", "--count", str(size)]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         figures[str(size)] = json.loads(done.stdout)
-        every = figures[str(size)].items()
-        list(instruments.shown((f"{size:,} lessons: {what}", each, "") for what, each in every))
+        figures_of_size = figures[str(size)].items()
+        list(
+            instruments.shown(
+                (f"{size:,} lessons: {what}", each, "") for what, each in figures_of_size
+            )
+        )
         if kept:
             kept.write_text(json.dumps(figures, indent=1) + "\n")
     if svg:
@@ -193,16 +197,16 @@ def _alone(root: Path, count: int) -> Path:
     import lancedb
     import pyarrow as pa
 
-    made = None
+    table = None
     for start in range(0, count, _BATCH):
         some = vectors(_BATCH, start)
         ids = [f"forms/{number % 100}/{number}" for number in range(start, start + _BATCH)]
         listed = pa.FixedSizeListArray.from_arrays(pa.array(some.ravel()), DIMENSION)
         batch = pa.table({"lesson_id": ids, "vector": listed})
-        if made is None:
-            made = lancedb.connect(str(root)).create_table("lessons", batch)
+        if table is None:
+            table = lancedb.connect(str(root)).create_table("lessons", batch)
         else:
-            made.add(batch)
+            table.add(batch)
     return root
 
 
@@ -210,13 +214,18 @@ def _engines(index: Path, count: int) -> Iterator[tuple[str, float]]:
     """Compare the ways to the nearest vectors: all multiplied, by LanceDB's index."""
     import lancedb
 
-    every = np.concatenate(
+    all_vectors = np.concatenate(
         [vectors(min(_BATCH, count - start), start) for start in range(0, count, _BATCH)]
     )
     asked = [vectors(1, 10**7 + number)[0] for number in range(20)]
-    exact = [set((-(every @ vector)).argpartition(NEAREST)[:NEAREST].tolist()) for vector in asked]
-    yield "exact scan, ms", _milliseconds(lambda n: (-(every @ asked[n])).argpartition(NEAREST))
-    yield "exact scan, MB", every.nbytes / 1e6
+    exact = [
+        set((-(all_vectors @ vector)).argpartition(NEAREST)[:NEAREST].tolist()) for vector in asked
+    ]
+    yield (
+        "exact scan, ms",
+        _milliseconds(lambda n: (-(all_vectors @ asked[n])).argpartition(NEAREST)),
+    )
+    yield "exact scan, MB", all_vectors.nbytes / 1e6
     opened = lancedb.connect(str(index)).open_table("lessons")
     began = time.process_time()
     is_quick = count >= WITH_FILES  # the usual training takes half an hour

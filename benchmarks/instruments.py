@@ -85,8 +85,8 @@ def pid() -> int:
 
 
 def memory() -> float:
-    said = subprocess.run(["ps", "-o", "rss=", "-p", str(pid())], capture_output=True, text=True)
-    return int(said.stdout) / 1024
+    printed = subprocess.run(["ps", "-o", "rss=", "-p", str(pid())], capture_output=True, text=True)
+    return int(printed.stdout) / 1024
 
 
 def usage(vault: Vault) -> tuple[int, float, float]:
@@ -109,10 +109,10 @@ def growth(
 
 def unlike_a_rebuild(vault: Vault) -> int:
     """Count the rows that a rebuild would write otherwise."""
-    there = _rows(vault)
+    before = _rows(vault)
     reconcile.rebuild(vault)
     rebuilt = _rows(vault)
-    return sum(not _alike(there.get(id), rebuilt.get(id)) for id in there.keys() | rebuilt.keys())
+    return sum(not _alike(before.get(id), rebuilt.get(id)) for id in before.keys() | rebuilt.keys())
 
 
 def _rows(vault: Vault) -> dict[str, dict[str, Any]]:
@@ -147,8 +147,8 @@ def git(vault: Vault, *words: str) -> str:
 def shown(rows: Iterator[Row]) -> Iterator[Row]:
     """Print rows as they come."""
     for what, figure, unit in rows:
-        said = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
-        print(f"{what:<66} {said:>10} {unit}", flush=True)  # noqa: T201
+        printed = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
+        print(f"{what:<66} {printed:>10} {unit}", flush=True)  # noqa: T201
         yield what, figure, unit
 
 

@@ -289,14 +289,14 @@ def _write(journal: Journal, vault: Vault, sentences: Sequence[str], number: int
     id = f"{chance.getrandbits(32):08x}-0000-4000-8000-{number:012x}"
     began = datetime.now(UTC) - timedelta(hours=2 + number % 2000)
 
-    def record(place: int) -> Record:
-        kind = PROMPT if place % 2 == 0 else OBSERVATION
-        turn = place // 2 + 1
+    def record(position: int) -> Record:
+        kind = PROMPT if position % 2 == 0 else OBSERVATION
+        turn = position // 2 + 1
         return Record(
             id=f"{id[:8]}-{kind[0]}{turn}",
             kind=kind,
             number=turn,
-            at=(began + timedelta(minutes=place)).isoformat(),
+            at=(began + timedelta(minutes=position)).isoformat(),
             title=chance.choice(sentences),
             text="\n".join(chance.sample(sentences, 2 if kind == PROMPT else 3)),
             uuids=(f"{chance.getrandbits(32):08x}",),
@@ -305,7 +305,7 @@ def _write(journal: Journal, vault: Vault, sentences: Sequence[str], number: int
             files_modified=() if kind == PROMPT else (f"src/part_{chance.randrange(500)}.py",),
         )
 
-    records = [record(place) for place in range(_A_SESSION - 1)]
+    records = [record(position) for position in range(_A_SESSION - 1)]
     fields = {name: chance.choice(sentences) for name in FIELDS[:4]}
     summary = Record(f"{id[:8]}-s", SUMMARY, 0, records[-1].at, records[0].title, "", fields=fields)
     session = Session(

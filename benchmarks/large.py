@@ -54,8 +54,8 @@ def made(root: Path, number: int) -> Vault:
         init(root)
         lines = evaluate.read_lines(instruments.EVAL / "lessons.jsonl")
         if number:
-            own = f"\n\nNoted by team {number}."
-            lines = [(at, {**each, "text": each["text"] + own}) for at, each in lines]
+            note = f"\n\nNoted by team {number}."
+            lines = [(at, {**each, "text": each["text"] + note}) for at, each in lines]
         add.from_json_lines(open_vault(root), lines)
     vault = open_vault(root)
     local.bring_up_to_date(vault, silent, silent)

@@ -107,15 +107,15 @@ def points_sent(folder: Path) -> Iterator[Row]:
     yield "points", sum(map(len, points.values())), f"of {len(points)} sessions"
     for tokens in BUDGETS:
         config = Config(home=folder).with_tables(LearnTable(tokens=tokens))
-        there = chars = 0
+        found = chars = 0
         for name, material in sessions.items():
             sent = grounding.squeezed(stages.shown(material, config, Request())).casefold()
             words = [
                 [grounding.squeezed(key).casefold() for key in keys] for _, *keys in points[name]
             ]
-            there += sum(all(key in sent for key in keys) for keys in words)
+            found += sum(all(key in sent for key in keys) for keys in words)
             chars += len(sent)
-        yield f"in a budget of {tokens:,} tokens, instructions included", there, "points"
+        yield f"in a budget of {tokens:,} tokens, instructions included", found, "points"
         yield "characters of a session", chars // len(sessions), ""
     for why, count in _gate(points, sessions).items():
         yield f"a model that writes each point: {why}", count, "points"

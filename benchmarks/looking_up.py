@@ -126,7 +126,7 @@ def _asking(
     vault: Vault, name: str, values: Callable[[int], dict[str, Any]]
 ) -> Callable[[int], float]:
     def ask(number: int) -> float:
-        """Return how many milliseconds the answer took."""
+        """Return the milliseconds of the answer."""
         began = time.perf_counter()
         answer = protocol.ask(str(vault.root), {"ask": name, "with": values(number)}, 60)
         assert "refused" not in answer, answer
@@ -148,7 +148,7 @@ def _many(root: Path, count: int) -> tuple[Vault, list[str]]:
     chance = random.Random(7)
     noise = np.random.default_rng(7)
     files = dict(kept.files)
-    made: list[LessonRow] = []
+    forms: list[LessonRow] = []
     for number in range(count - len(rows)):
         at = number % len(rows)
         row, name = _form(rows[at], number, chance), f"forms/{number % 100}/{number}.md"
@@ -160,11 +160,11 @@ def _many(root: Path, count: int) -> tuple[Vault, list[str]]:
         file.write_bytes(data)
         hash = row["file_hash"] = hash_of_file(data)
         files[name] = manifest.FileEntry(hash, list(stamp_of(file.lstat())), 1)
-        made.append(row)
-        if len(made) == _BATCH:
-            table.replace(made, [])
-            made.clear()
-    table.replace(made, [])
+        forms.append(row)
+        if len(forms) == _BATCH:
+            table.replace(forms, [])
+            forms.clear()
+    table.replace(forms, [])
     table.fold()
     changed = manifest.Manifest(
         kept.schema, kept.embedder, kept.dimension, kept.head, files=files, skills=kept.skills
@@ -183,10 +183,10 @@ def _form(row: dict[str, Any], number: int, chance: random.Random) -> LessonRow:
     text = f"{'. '.join(sentences)}\n\n{words}"
     title = f"{row['title']}, form {number // 1000}"
     id = f"forms/{number % 100}/{number}"
-    made: Any = {**row, "id": f"{id}@0", "lesson_id": id, "path": f"lessons/{id}.md"}
-    made |= {"title": title, "document": title, "text": text, "position": 0}
-    made |= {"fulltext": f"{title}\n{title}\n{text}", "content_hash": hash_of(title, text)}
-    given: LessonRow = made
+    form: Any = {**row, "id": f"{id}@0", "lesson_id": id, "path": f"lessons/{id}.md"}
+    form |= {"title": title, "document": title, "text": text, "position": 0}
+    form |= {"fulltext": f"{title}\n{title}\n{text}", "content_hash": hash_of(title, text)}
+    given: LessonRow = form
     return given
 
 

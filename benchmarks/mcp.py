@@ -54,7 +54,7 @@ class Server:
         self._send({"method": "notifications/initialized"})
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what a request is answered with."""
+        """Return the answer to a request."""
         self._send({"id": 1, "method": method, "params": params})
         assert self.process.stdout
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())["result"]
@@ -69,7 +69,7 @@ class Server:
         return 1000 * (time.perf_counter() - began)
 
     def megabytes(self, what: str) -> float:
-        """Return how much memory the process has: `Rss`, or `Pss`, its share of what others have, too."""
+        """Return the memory of the process: `Rss`, or `Pss`, with its share of what others have, too."""
         lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(f"{what}:")) / 1024
 
@@ -148,8 +148,8 @@ def many(root: Path, count: int = 10_000) -> Vault:
     vault = open_vault(root)
     lines: list[tuple[int, dict[str, Any]]] = []
     for number in range(count - len(vault.files()[0])):
-        title = " ".join(words[(number * 7 + place) % len(words)] for place in range(5))
-        text = " ".join(words[(number * 31 + place * 13) % len(words)] for place in range(25))
+        title = " ".join(words[(number * 7 + index) % len(words)] for index in range(5))
+        text = " ".join(words[(number * 31 + index * 13) % len(words)] for index in range(25))
         lines.append((number, {"id": f"many/{number}", "title": title, "text": text}))
     add.from_json_lines(vault, lines)
     return _indexed(vault)
@@ -174,7 +174,7 @@ def _starts(vault: Vault) -> tuple[float, float]:
 
 
 def _from_watcher(vault: Vault, number: int) -> float:
-    """Return how many milliseconds the watcher takes for the same question."""
+    """Return the milliseconds that the watcher takes for the same question."""
     began = time.perf_counter()
     asked = {"ask": "learn.search", "with": {"query": PROMPTS[number % len(PROMPTS)]}}
     protocol.ask(str(vault.root), asked, 60)

@@ -88,17 +88,19 @@ def classification(scratch: Path) -> Iterator[Row]:
 def _sizes(rows: Any, vectors: Any, label: list[str], embed: Any) -> Iterator[Row]:
     """Vaults of some of the notes, and others of them as new lessons: what is placed, and how sure."""
     for size, rounds in ((20, 20), (40, 12), (200, 4), (len(rows) - NEW, 3)):
-        said = []
+        verdicts = []
         for number in range(rounds):
             order = random.Random(number).sample(range(len(rows)), len(rows))
             known, new = order[:size], order[size : size + NEW]
             judge = _judge(known, rows, vectors, label, embed)
             for one in new:
                 found = judge.classify(rows[one]["title"], rows[one]["text"], vectors[one])
-                said.append((found, f"{label[one]}/".startswith(f"{found.categories[0]}/")))
-        placed = [(each.sure, right) for each, right in said if each.categories[0] != UNCATEGORIZED]
+                verdicts.append((found, f"{label[one]}/".startswith(f"{found.categories[0]}/")))
+        placed = [
+            (each.sure, right) for each, right in verdicts if each.categories[0] != UNCATEGORIZED
+        ]
         right = sum(is_right for _, is_right in placed) / len(placed)
-        yield f"in a vault of {size}: share placed", len(placed) / len(said), ""
+        yield f"in a vault of {size}: share placed", len(placed) / len(verdicts), ""
         yield f"in a vault of {size}: share of it that is right", right, ""
         mean = sum(sure for sure, _ in placed) / len(placed)
         yield f"in a vault of {size}: said to be right", mean, ""
@@ -133,10 +135,12 @@ def _folds(
             known = [number for number in learned if number not in held]
             judge = _judge(known, rows, vectors, label, embed)
             for number in held:
-                said = judge.classify(rows[number]["title"], rows[number]["text"], vectors[number])
-                if said.categories[0] != UNCATEGORIZED:
+                verdict = judge.classify(
+                    rows[number]["title"], rows[number]["text"], vectors[number]
+                )
+                if verdict.categories[0] != UNCATEGORIZED:
                     called += 1
-                    right += said.categories[0] == label[number]
+                    right += verdict.categories[0] == label[number]
         classifier.MIN_CERTAINTY = sure
         if made_to:
             yield f"{name}: accuracy@1 when made to call all", right / len(chosen), ""
@@ -169,16 +173,16 @@ def _many_lessons(count: int) -> list[dict[str, object]]:
     notes = [values for _, values in evaluate.read_lines(EVAL)]
     paragraphs = [p for note in notes for p in str(note["text"]).split("\n\n") if len(p) > 40]
     titles = [str(note["title"]).split() for note in notes]
-    made: list[dict[str, object]] = []
+    lessons: list[dict[str, object]] = []
     for number in range(count):
         words = chance.choice(titles)[:4] + chance.choice(titles)[-4:]
         text = "\n\n".join(chance.sample(paragraphs, 5))
         if text.count("```") % 2:
             text = text.replace("```", "")
-        made.append(
+        lessons.append(
             {"title": f"{' '.join(words)} {number}", "text": text, "category": f"a{number % 100}/b"}
         )
-    return made
+    return lessons
 
 
 def filters(scratch: Path) -> Iterator[Row]:

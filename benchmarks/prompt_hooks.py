@@ -108,11 +108,11 @@ def _session(
     seconds, answered, before = [], [], 0
     with claude_code.OpenSession(claude, vault.root, environ, *_options(kind, home)) as session:
         for subject in SUBJECTS.split(","):
-            said = time.monotonic()
+            began = time.monotonic()
             session.say(prompt(subject))
             session.answer()
-            came, blocks, _ = next(one for one in arrived if one[0] > said and subject in one[2])
-            seconds.append(came - said)
+            came, blocks, _ = next(one for one in arrived if one[0] > began and subject in one[2])
+            seconds.append(came - began)
             answered.append(blocks > before)
             before = blocks
     return seconds, answered

@@ -47,8 +47,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lessons-learning-") as scratch:
         os.environ.setdefault("LESSONS_HOME", str(Path(scratch) / "home"))
         download.fetch(Path(os.environ["LESSONS_HOME"]))
-        made = Path(scratch) / "many"
-        vault = open_vault(options.vault) if options.vault else web.many_lessons(made)
+        folder = Path(scratch) / "many"
+        vault = open_vault(options.vault) if options.vault else web.many_lessons(folder)
         with instruments.watched(vault):
             list(instruments.shown(proposals(vault, options.repeats)))
 
@@ -125,7 +125,7 @@ def _some_fingerprint(vault: Vault, number: int) -> fingerprint.Fingerprint:
     import numpy as np
 
     vector = np.random.default_rng(number).normal(size=vault.open_index().store.dimension)
-    words = fingerprint.hashes([f"word{number}-{place}" for place in range(60)])
+    words = fingerprint.hashes([f"word{number}-{index}" for index in range(60)])
     packed = fingerprint.pack(vector / np.linalg.norm(vector))
     embedder = vault.open_index().embedder
     return fingerprint.Fingerprint(f"{number:08x}", "2026-11-22", words, embedder, packed)

@@ -46,11 +46,11 @@ def rows(folder: Path) -> Iterator[Row]:
         read = capture.read(file, reading.agent_of(file), outputs=True).moments
         heard = gather.as_heard(read)
         texts = grounding.texts_of(text for each in heard for text in (each.text, each.about))
-        said = [each.text for each in heard if each.kind == PERSON]
+        typed = [each.text for each in heard if each.kind == PERSON]
         for kind, lines in _lines(file).items():
             chosen = random.Random(file.name).sample(lines, min(OF_A_KIND, len(lines)))
             asked[kind] += len(chosen)
-            refused[kind] += sum(not grounding.proven([each], texts, (), said) for each in chosen)
+            refused[kind] += sum(not grounding.proven([each], texts, (), typed) for each in chosen)
     for kind, count in asked.items():
         yield f"quotes of what {kind}", count, "lines"
         yield f"refused of what {kind}", refused[kind], "lines"

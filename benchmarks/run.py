@@ -202,9 +202,9 @@ def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
             if path not in kept:
                 (vault.lessons_dir / path).unlink(missing_ok=True)
         reconcile.sync(vault)
-        there = {entry.id for entry in entries.entries(vault)}
-        figures = evaluate.measure(vault, [_narrowed(one, there) for one in prompts])
-        orphans = [one for one in prompts if one.relevant and not one.relevant & there]
+        present = {entry.id for entry in entries.entries(vault)}
+        figures = evaluate.measure(vault, [_narrowed(one, present) for one in prompts])
+        orphans = [one for one in prompts if one.relevant and not one.relevant & present]
         got = [_gets_something(vault, one.query) for one in orphans]
         name = f"{share:.0%} of the lessons"
         yield f"{name}: floor", figures["floor"], ""
@@ -216,8 +216,8 @@ def _parts(vault: Vault, prompts: list[LabelledPrompt]) -> Iterator[Row]:
         files = sorted(kept)
 
 
-def _narrowed(prompt: LabelledPrompt, there: set[str]) -> LabelledPrompt:
-    return LabelledPrompt(prompt.query, prompt.relevant & there, prompt.kind)
+def _narrowed(prompt: LabelledPrompt, present: set[str]) -> LabelledPrompt:
+    return LabelledPrompt(prompt.query, prompt.relevant & present, prompt.kind)
 
 
 def _gets_something(vault: Vault, query: str) -> bool:

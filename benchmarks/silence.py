@@ -71,19 +71,19 @@ def measured(
     folder: Path, seed: int, half: bool, size: int | None, begins: str, with_prompts: bool
 ) -> Iterator[tuple[str, Kinds]]:
     """Yield what each file of labelled prompts gets from a part of a folder's lessons."""
-    every = [values for _, values in evaluate.read_lines(folder / "lessons.jsonl")]
+    lessons = [values for _, values in evaluate.read_lines(folder / "lessons.jsonl")]
     asked = {
         file: [values for _, values in evaluate.read_lines(folder / file)]
         for file in FILES
         if (folder / file).is_file()
     }
-    kept = part(every, asked, random.Random(seed), half, size)
-    there = {str(lesson["id"]) for lesson in kept}
+    kept = part(lessons, asked, random.Random(seed), half, size)
+    present = {str(lesson["id"]) for lesson in kept}
     with tempfile.TemporaryDirectory(prefix="lessons-silence-") as scratch:
         init(Path(scratch))
         vault = open_vault(scratch)
-        own = prompts_of(folder) if with_prompts else {}
-        kept = [lesson | own.get(str(lesson["id"]), {}) for lesson in kept]
+        prompts_by_id = prompts_of(folder) if with_prompts else {}
+        kept = [lesson | prompts_by_id.get(str(lesson["id"]), {}) for lesson in kept]
         add.from_json_lines(vault, list(enumerate(kept, start=1)))
         reconcile.sync(vault)
         vault.open_index().store.load(warm=True)
@@ -91,7 +91,7 @@ def measured(
             kinds: Kinds = defaultdict(list)
             for values in prompts:
                 if str(values.get("kind", "")).startswith(begins):
-                    kind, got = outcome(vault, values, there)
+                    kind, got = outcome(vault, values, present)
                     kinds[kind].append(got)
             yield file, kinds
 
@@ -126,7 +126,7 @@ def part(
 
 
 def outcome(
-    vault: Vault, values: dict[str, Any], there: set[str]
+    vault: Vault, values: dict[str, Any], present: set[str]
 ) -> tuple[str, tuple[bool, bool, bool, bool, int]]:
     """Return the kind of a prompt, and what came: right whole, right, any whole, any, tokens."""
     if "error" in values:
@@ -139,7 +139,7 @@ def outcome(
     relevant = set(map(str, values.get("relevant") or ()))
     neutral = ids & set(values.get("borderline") or ())
     any_whole, any_at_all = bool(whole - neutral), bool(ids - neutral)
-    if relevant & there:
+    if relevant & present:
         kind = "answered"
     elif values.get("kind") == evaluate.NEAR_MISS:
         kind = "near"

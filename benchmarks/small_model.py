@@ -60,14 +60,14 @@ def main() -> None:
         os.environ["LESSONS_WATCH_AUTOSTART"] = "false"
         home = Path(os.environ["LESSONS_HOME"])
         download.fetch(home)
-        made = instruments.eval_vault(Path(scratch) / "eval")
+        indexed = instruments.eval_vault(Path(scratch) / "eval")
         with llama_server(options.model, CONTEXT, options.threads) as address:
             name = f"openai:{options.model.stem}"
             config = Config(
                 home=home,
                 llm=LlmTable(openai_url=f"{address}/v1", max_tokens=MAX_ANSWER, calls_a_day=1_000),
             ).with_tables(LearnTable(model=name, tokens=BUDGET))
-            vault = Vault(made.root, config)
+            vault = Vault(indexed.root, config)
             if options.sessions:
                 list(instruments.shown(learned(vault, options.sessions, options.most)))
             queries = options.eval / "queries.jsonl"
@@ -87,10 +87,10 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
         counts["proposals"] += len(answer.proposals)
         reasons.update(each.reason for each in answer.dropped)
         sent = timeline.plain(stages.shown(material, vault.config, stages.Request()))
-        there = grounding.texts_of([sent])
+        texts = grounding.texts_of([sent])
         for each in answer.proposals:
             (kept,) = client.ask(vault, api.proposal.select(id=each.id))
-            invented = [q for q in kept.quotes if not any(q in text for text in there)]
+            invented = [q for q in kept.quotes if not any(q in text for text in texts)]
             counts["proposals with an invented quote"] += bool(invented)
             print(f"  {kept.title!r}: {kept.quotes}")  # noqa: T201  # to be read by a person
     yield "learn: sessions", len(materials), ""
@@ -103,9 +103,9 @@ def learned(vault: Vault, folder: Path, most: int) -> Iterator[Row]:
 def _materials(folder: Path) -> Iterator[Material]:
     for file in sorted(folder.rglob("*.jsonl")):
         agent = reading.agent_of(file) if file.parent.name != "subagents" else ""
-        there = capture.read(file, agent).moments if agent == "claude" else ()
-        if any(each.kind == FAILED for each in there):
-            seen, _ = without_orders(timeline.of_session(there))
+        moments = capture.read(file, agent).moments if agent == "claude" else ()
+        if any(each.kind == FAILED for each in moments):
+            seen, _ = without_orders(timeline.of_session(moments))
             yield Material(SESSION, file.stem, moments=seen, session=file.stem)
 
 
@@ -117,11 +117,11 @@ def _caller(vault: Vault) -> run.LearnCaller:
 def asked(vault: Vault, name: str, file: Path, most: int) -> Iterator[Row]:
     """Ask what a note answers, and what none does."""
     prompts = evaluate.load(file)
-    for what, there in (
+    for what, group in (
         ("answerable", [each for each in prompts if each.relevant]),
         ("unanswerable", [each for each in prompts if not each.relevant]),
     ):
-        some = [there[number * len(there) // most] for number in range(most)]
+        some = [group[number * len(group) // most] for number in range(most)]
         counts = Counter[str]()
         for prompt in some:
             answer, written = _answer(vault, name, prompt.query)

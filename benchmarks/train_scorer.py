@@ -57,9 +57,10 @@ class Model:
 
 def pieces(text: str) -> Pieces:
     """Return the features of each piece of a text, without what it only reports."""
-    said = as_read(without_reported(text))
+    plain_text = as_read(without_reported(text))
     return [
-        np.array(sorted(scorer.numbers(piece)), dtype=np.int64) for _, piece in scorer.pieces(said)
+        np.array(sorted(scorer.numbers(piece)), dtype=np.int64)
+        for _, piece in scorer.pieces(plain_text)
     ]
 
 
@@ -131,7 +132,7 @@ def _scales() -> np.ndarray:
 
 
 def written(model: Model) -> str:
-    """Return what `weights.json` says of a model: each weight as a whole number from -127 to 127."""
+    """Return `weights.json` for a model: each weight as a whole number from -127 to 127."""
     unit = float(np.abs(model.weights).max()) / 127
     rounded = np.round(model.weights / unit).astype(np.int8)
     packed = base64.b64encode(rounded.tobytes()).decode("ascii")

@@ -80,9 +80,9 @@ def main() -> None:
     tasks = tomllib.loads(TASKS.read_text())["task"][: asked.tasks]
     runs = [Run(task, arm, n) for n in range(asked.rounds) for task in tasks for arm in ARMS]
     asked.folder.mkdir(parents=True, exist_ok=True)
-    there = results(asked.folder)
-    missing = [run for run in runs if run.name not in there]
-    if missing and not (asked.scripted or asked.yes) and not agreed(missing, there, asked.agent):
+    finished = results(asked.folder)
+    missing = [run for run in runs if run.name not in finished]
+    if missing and not (asked.scripted or asked.yes) and not agreed(missing, finished, asked.agent):
         return
     none: dict[str, str] = {}
     model: contextlib.AbstractContextManager[dict[str, str]] = contextlib.nullcontext(none)
@@ -102,9 +102,9 @@ def results(folder: Path) -> dict[str, dict[str, Any]]:
     return {each["run"]: each for each in map(json.loads, lines)}
 
 
-def agreed(missing: Sequence[Run], there: Mapping[str, Mapping[str, Any]], agent: str) -> bool:
+def agreed(missing: Sequence[Run], finished: Mapping[str, Mapping[str, Any]], agent: str) -> bool:
     """Show what the runs may cost, and ask."""
-    measured = [each["dollars"] for each in there.values() if each["dollars"]]
+    measured = [each["dollars"] for each in finished.values() if each["dollars"]]
     each = sum(measured) / len(measured) if measured else ASSUMED_DOLLARS
     how = f"as {len(measured)} runs did" if measured else "an assumption"
     sys.stdout.write(
@@ -124,17 +124,17 @@ def carry_out(
     variables: Mapping[str, str],
 ) -> dict[str, Any]:
     """Make the repository of a run, have the agent work in it, and check what it did."""
-    place = folder.absolute() / "runs" / run.name
-    shutil.rmtree(place, ignore_errors=True)  # what an interrupted run left
-    repository, vault = place / "repository", place / "vault"
+    run_folder = folder.absolute() / "runs" / run.name
+    shutil.rmtree(run_folder, ignore_errors=True)  # what an interrupted run left
+    repository, vault = run_folder / "repository", run_folder / "vault"
     _write(repository / "do", f"#!/bin/sh\n{run.task['script']}\n").chmod(0o755)
     _write(repository / "README.md", f"{run.task['name']}\n\n{NOTE}\n")
     world = {**os.environ, "LESSONS_VAULT": str(vault), "LESSONS_INTERNAL": "1"}  # in no journal
     if variables:  # nobody's account is needed
-        home = str(place / "home")
+        home = str(run_folder / "home")
         world |= {**variables, "HOME": home, "LESSONS_HOME": home}
     world["PATH"] = os.pathsep.join([str(LESSONS.parent), world["PATH"]])
-    _call(LESSONS, "init", vault, cwd=place, env=world)
+    _call(LESSONS, "init", vault, cwd=run_folder, env=world)
     for task in tasks if run.arm in (HOOKS, LINES) else ():
         file = vault / "lessons" / f"{task['name']}.md"
         _write(file, f"---\ntitle: {task['title']}\n---\n{task['text']}\n")
@@ -153,15 +153,15 @@ def carry_out(
         words[words.index("workspace-write")] = "danger-full-access"
         stub = f'name = "stub"\nbase_url = "{variables["STUB"]}/v1"\nwire_api = "responses"\n'
         provider = f'model = "m"\nmodel_provider = "stub"\n\n[model_providers.stub]\n{stub}'
-        _write(place / "home" / ".codex" / "config.toml", provider)
+        _write(run_folder / "home" / ".codex" / "config.toml", provider)
     try:
         done = subprocess.run(
             words, cwd=repository, env=world, capture_output=True, text=True, timeout=60 * MINUTES,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
-        said = done.stdout
+        printed = done.stdout
     except subprocess.TimeoutExpired:
-        said = ""
+        printed = ""
     if variables:  # the watcher is this run's own
         subprocess.run(
             [LESSONS, "watch", "--stop"], cwd=vault, env=world, capture_output=True, check=False
@@ -169,7 +169,7 @@ def carry_out(
     passed = subprocess.run(
         ["sh", "-c", run.task["check"]], cwd=repository, capture_output=True, check=False
     )
-    return {"passed": passed.returncode == 0, "ended": bool(said), "dollars": _dollars(said)}
+    return {"passed": passed.returncode == 0, "ended": bool(printed), "dollars": _dollars(printed)}
 
 
 def _write(file: Path, text: str) -> Path:
@@ -182,16 +182,16 @@ def _call(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> None:
     subprocess.run(words, cwd=cwd, env=env, capture_output=True, check=True)
 
 
-def _dollars(said: str) -> float:
-    """Return what a run cost, as Claude Code says; 0 where nobody says."""
+def _dollars(printed: str) -> float:
+    """Return the cost of a run by Claude Code's own figure; 0 where nobody says."""
     try:
-        return float(json.loads(said)["total_cost_usd"])
+        return float(json.loads(printed)["total_cost_usd"])
     except (ValueError, KeyError, TypeError):
         return 0.0
 
 
 def typed(tasks: Sequence[Mapping[str, str]], request: Any, result: str) -> str:
-    """Return what a model runs that does as a lesson says if it was told, and else falls into the trap.
+    """Return the command of a model that obeys a lesson if it got one, and else falls into the trap.
 
     "" where the request asks for no task, or has the result of a command.
     """
@@ -238,9 +238,9 @@ def scripted_codex(tasks: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str
         yield {"STUB": api.url, "LESSONS_DEADLINE_MS": "15000"}
 
 
-def table(there: Mapping[str, Mapping[str, Any]], wanted: set[str]) -> Iterator[Row]:
+def table(outcomes: Mapping[str, Mapping[str, Any]], wanted: set[str]) -> Iterator[Row]:
     """Yield for each arm how many runs passed, and by how many points more than without lessons."""
-    shares = {arm: _by_task(there, wanted, arm) for arm in ARMS}
+    shares = {arm: _by_task(outcomes, wanted, arm) for arm in ARMS}
     for arm, by_task in shares.items():
         passed = [value for values in by_task.values() for value in values]
         yield f"{arm}: passed of {len(passed)} runs", sum(passed), "runs"
@@ -251,14 +251,14 @@ def table(there: Mapping[str, Mapping[str, Any]], wanted: set[str]) -> Iterator[
             low, high = interval(more)
             what = f"{arm}: more than without, {LEVEL}% {100 * low:.0f} to {100 * high:.0f}"
             yield what, 100 * float(more.mean()), "points"
-    yield "cost, as the agent says", sum(each["dollars"] for each in there.values()), "dollars"
+    yield "cost, as the agent says", sum(each["dollars"] for each in outcomes.values()), "dollars"
 
 
 def _by_task(
-    there: Mapping[str, Mapping[str, Any]], wanted: set[str], arm: str
+    outcomes: Mapping[str, Mapping[str, Any]], wanted: set[str], arm: str
 ) -> dict[str, list[bool]]:
     by_task: dict[str, list[bool]] = {}
-    for name, each in there.items():
+    for name, each in outcomes.items():
         if name in wanted and each["arm"] == arm:
             by_task.setdefault(name.split("-")[0], []).append(each["passed"])
     return by_task

@@ -232,7 +232,7 @@ def note_new_categories(categories: Sequence[str]) -> None:
 
 
 def speaker() -> str:
-    """Return who types a command, as far as the environment says: person | agent."""
+    """Return the kind of a command's author, by the environment: person | agent."""
     return "agent" if output.is_for_agent() else "person"
 
 
