@@ -227,8 +227,8 @@ def insert(db: sqlite3.Connection, table: str, row: Any, **more: Any) -> int:
     values = [json.dumps(each) if isinstance(each, (tuple, Mapping)) else each for each in parts]
     columns = f"{_columns(type(row))}{''.join(f', {name}' for name in more)}"
     values += more.values()
-    done = db.execute(f"INSERT INTO {table} ({columns}) VALUES ({slots(values)})", values)
-    return done.lastrowid or 0
+    cursor = db.execute(f"INSERT INTO {table} ({columns}) VALUES ({slots(values)})", values)
+    return cursor.lastrowid or 0
 
 
 @functools.lru_cache(maxsize=64)

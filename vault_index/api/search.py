@@ -45,7 +45,7 @@ def found(vault: Vault, query: Query, *, only_trusted: bool = False) -> HitList:
 
     k = query.k or vault.config.search.hits or HITS
     wanted = replace(query, k=k, weighted=True, phrases=True)
-    results = _every(vault, wanted, only_trusted=only_trusted)
+    results = _all_hits(vault, wanted, only_trusted=only_trusted)
     if query.for_agent and not results.hits and "lessons" in query.kinds:
         entries.refuse_unknown(vault, query.categories)
     document, text_only = results.document, bool(results.text_only)
@@ -60,7 +60,7 @@ def found(vault: Vault, query: Query, *, only_trusted: bool = False) -> HitList:
     )
 
 
-def _every(vault: Vault, wanted: Query, *, only_trusted: bool) -> Results:
+def _all_hits(vault: Vault, wanted: Query, *, only_trusted: bool) -> Results:
     """Return the hits of a search, of the vaults above as well: up to `k` lessons, then skills."""
     from vault_index.recall import allowed
     from vault_index.retrieval import floor, query

@@ -163,17 +163,17 @@ class _TextChecks:
         self.unread = 0  # files whose words were not searched for prompt injection
 
     def findings(self, candidate: Candidate, categories: Collection[str]) -> list[Finding]:
-        left = self._seconds + self._more
-        if left <= 0:
+        seconds = self._seconds + self._more
+        if seconds <= 0:
             why = f"the commit takes more than {time_limit.ALL_SECONDS:.0f} s to check"
             return [check.not_checked(candidate.shown, why)]
         began = time.process_time()
         is_read = self._seconds > 0 or self._kept.get(candidate) is not None
-        limit = min(left, time_limit.RULE_SECONDS)
+        limit = min(seconds, time_limit.RULE_SECONDS)
         found = check.of_text(candidate, categories, limit, orders=is_read, kept=self._kept)
         self.unread += not is_read
-        known = partial(check.noted_in_commits, self._vault, candidate) if self._staged else None
-        findings = check.with_command(candidate, found, self._vault.config.home, known)
+        noted = partial(check.noted_in_commits, self._vault, candidate) if self._staged else None
+        findings = check.with_command(candidate, found, self._vault.config.home, noted)
         self._seconds -= time.process_time() - began
         return findings
 
@@ -188,11 +188,11 @@ def _of_names(vault: Vault, chosen: Selection) -> list[Finding]:
 
 
 def _note_unchecked(caller: Caller, unread: int, uncompared: int) -> None:
-    """Note how many files were not read for prompt injection, or not compared with the others."""
-    left = [f"prompt injection in {unread:,}"] if unread else []
-    left += [f"duplicates of {uncompared:,}"] if uncompared else []
-    if left:
-        caller.note(f"note: not checked: {', '.join(left)} files; run `lessons check --all`")
+    """Note the number of files not read for prompt injection, or not compared with the others."""
+    parts = [f"prompt injection in {unread:,}"] if unread else []
+    parts += [f"duplicates of {uncompared:,}"] if uncompared else []
+    if parts:
+        caller.note(f"note: not checked: {', '.join(parts)} files; run `lessons check --all`")
 
 
 def _repeat(caller: Caller, notes: Sequence[str], findings: Sequence[Finding]) -> None:
@@ -209,12 +209,12 @@ def _missing(caller: Caller, first: Sequence[Prerequisite]) -> Iterator[Finding]
     if not first:
         return
     try:
-        known = caller.ask(api.lesson.select())
+        lessons = caller.ask(api.lesson.select())
     except VaultError as error:
         caller.note(f"warning: prerequisites were not looked up: {error.message}")
         return
-    names = {name.casefold() for each in known for name in (each.id, each.title, *each.aliases)}
-    ends = tuple(f"/{each.id.casefold()}" for each in known)
+    names = {name.casefold() for each in lessons for name in (each.id, each.title, *each.aliases)}
+    ends = tuple(f"/{each.id.casefold()}" for each in lessons)
     for each in first:
         wanted = each.name.casefold()
         if wanted not in names and not any(id.endswith(f"/{wanted}") for id in ends):

@@ -75,13 +75,13 @@ def open_(vault: Vault, session_id: str = "", name: str = "", owner: str = "") -
     same id is another conversation.
     """
     private = "own-" + hash_of(json.dumps([owner, session_id])) if session_id else ""
-    for each in reversed(_every(vault)):
+    for each in reversed(_conversations(vault)):
         if (session_id and each.id in (session_id, private)) or (name and each.name == name):
             return each
     return Conversation(private or secrets.token_urlsafe(24), name[:MAX_NAME_CHARS])
 
 
-def _every(vault: Vault) -> list[Conversation]:
+def _conversations(vault: Vault) -> list[Conversation]:
     vault_key = state.vault_of(vault.root)
     if not vault.config[AskTable].record:
         with _lock:
@@ -119,7 +119,9 @@ def add(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> 
 
 
 def _with(vault: Vault, conversation: Conversation, exchange: Exchange | None) -> Conversation:
-    latest = next((each for each in _every(vault) if each.id == conversation.id), conversation)
+    latest = next(
+        (each for each in _conversations(vault) if each.id == conversation.id), conversation
+    )
     exchanges = list(dict.fromkeys([*conversation.exchanges, *latest.exchanges]))
     if exchange is not None:
         exchanges.append(Exchange(*(text[:MAX_CHARS] for text in exchange)))

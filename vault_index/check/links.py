@@ -52,7 +52,7 @@ def prerequisites(candidate: Candidate) -> Iterator[Prerequisite]:
     lines = _lines(candidate)
     for kind, name in passages.related_of("\n".join(lines)):
         if kind == PREREQUISITE:
-            line = next((at for at, each in enumerate(lines, 1) if name in each), 1)
+            line = next((number for number, each in enumerate(lines, 1) if name in each), 1)
             yield Prerequisite(candidate.shown, line, name)
 
 

@@ -203,8 +203,8 @@ def _tree(regex: str) -> Sequence[tuple[object, Any]]:
 
 def _heads_of(tree: Sequence[tuple[object, Any]], letters: int = _MOST_HEAD) -> frozenset[str]:
     """Return the beginnings of what a parsed expression matches; "" among them where any may be."""
-    for at, (kind, value) in enumerate(tree if letters else ()):
-        name, rest = str(kind), tree[at + 1 :]
+    for index, (kind, value) in enumerate(tree if letters else ()):
+        name, rest = str(kind), tree[index + 1 :]
         if name in _WITHOUT_WIDTH:
             continue
         if firsts := _letters_of(name, value):

@@ -86,9 +86,9 @@ class VectorCache:
         if self.at_most is not None and len(missing) > self.at_most:
             raise LaterError(f"{len(missing)} vectors are still to be made")
         if missing and self.shared is not None:
-            taken = self.shared(missing, make)  # not kept here: other vaults would believe them
-            vectors |= taken
-            missing = {key: what for key, what in missing.items() if key not in taken}
+            from_team = self.shared(missing, make)  # not kept here: other vaults would believe them
+            vectors |= from_team
+            missing = {key: what for key, what in missing.items() if key not in from_team}
         if missing:
             new = dict(zip(missing, make([*missing.values()]), strict=True))
             self.put(new)

@@ -83,21 +83,21 @@ def _fetch_into(
     all_sources = sources.sources(target, scratch, source, offline(), progress)
     for number, (name, get) in enumerate(all_sources):
         say(f"model: trying {name}")
-        taken = scratch / f"taken-{number}"
-        taken.mkdir()
+        copies = scratch / f"taken-{number}"
+        copies.mkdir()
         try:
             found = get()
             if found is None:
                 continue
             for wanted in (sources.WEIGHTS, TOKENIZER):
-                sources.take(found / wanted, taken)
+                sources.take(found / wanted, copies)
         except sources.SourceFailed as failure:
             refused.append(f"{name}: {failure}")
             continue
         converted = scratch / "converted"
         converted.mkdir()
-        minilm.convert(taken / sources.WEIGHTS, taken / TOKENIZER, converted)
-        shutil.copyfile(taken / TOKENIZER, converted / TOKENIZER)
+        minilm.convert(copies / sources.WEIGHTS, copies / TOKENIZER, converted)
+        shutil.copyfile(copies / TOKENIZER, converted / TOKENIZER)
         target.mkdir(exist_ok=True)
         for file in sorted(converted.iterdir(), key=lambda file: file.name == _READY):
             file.replace(target / file.name)  # the one that says "ready" comes last

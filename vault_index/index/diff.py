@@ -365,12 +365,12 @@ def _owners(
     declared |= {path: entry.declared for path, entry in looked.items()}
     for path in removed:
         del declared[path]
-    taken = {parse.id_of(path) for path in declared}
+    path_ids = {parse.id_of(path) for path in declared}
     owners: dict[str, str] = {}
     # of two forms of one name that which keyboards type
     for path in sorted(declared, key=lambda each: (composed(each) != each, each)):
         id = declared[path]
-        if not id or id not in taken or id == parse.id_of(path):
+        if not id or id not in path_ids or id == parse.id_of(path):
             owners.setdefault(id or f"\0{parse.id_of(path)}", path)
     return owners
 

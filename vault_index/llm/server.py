@@ -319,10 +319,10 @@ class HttpBackend(backend.Backend):
         kind = ModelAwayError if status in _AWAY else ModelCallError
         hint = _HINTS.get(status, "see the log of the server, or choose another model")
         hint = hint.format(key=self.key_name, setting=self.setting)
-        error = kind(f"{server}: status {status}{self._said(answered, status)}", hint)
+        error = kind(f"{server}: status {status}{self._message(answered, status)}", hint)
         return PassingError(error, answered.after) if passes(status) else error
 
-    def _said(self, answered: Answered, status: int) -> str:
+    def _message(self, answered: Answered, status: int) -> str:
         message = answered.error.get("message")
         if not isinstance(message, str) or status < 400 or not message.strip():
             return ""

@@ -126,19 +126,21 @@ class SharedVectors:
 
     def note_refused(self, refused: Mapping[str, str]) -> None:
         rows = self._noted()
-        rows |= {key: [why, self._said(key)] for key, why in [*refused.items()][:MAX_REFUSED]}
+        rows |= {key: [why, self._row_hash(key)] for key, why in [*refused.items()][:MAX_REFUSED]}
         state.keep_fact(self.home, self._noted_as, dict([*rows.items()][-MAX_REFUSED:]))
 
     def refused(self) -> list[str]:
         noted = self._noted().items()
         return [
-            f"{key}: {why}" for key, (why, row_hash) in noted if row_hash in ("", self._said(key))
+            f"{key}: {why}"
+            for key, (why, row_hash) in noted
+            if row_hash in ("", self._row_hash(key))
         ]
 
     def _noted(self) -> dict[str, list[str]]:
         return {**(state.fact(self.home, self._noted_as) or {})}
 
-    def _said(self, key: str) -> str:
+    def _row_hash(self, key: str) -> str:
         """Return a hash of a row as it is there now, "" without it, or where nothing is reached."""
         with suppress(StoreError):
             rows = self._table.rows([*self._schema.columns()], filters.any_of("id", [key]))

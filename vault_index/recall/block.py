@@ -44,15 +44,15 @@ def injection(
     journal: str = "",
     *,
     leads_on: bool = False,
-    asked: str = "",
+    question: str = "",
 ) -> str:
     """Return the block for an agent: at most `max_tokens` x 4 characters, "" if nothing fits.
 
-    A hit that comes as its line has its title, and the sentence or row that has most words of what was
-    `asked`, if one has any and that fits. Another lesson has categories, title and score, path, author
-    and date, then the text as a quotation, cut at a sentence, and how to read the rest. The room that
-    one does not need goes to the next. `journal` is a section, defused already. The last line `leads_on`
-    to a search.
+    A hit that comes as its line has its title, and the sentence or row that has most words of the
+    `question`, if one has any and that fits. Another lesson has categories, title and score, path,
+    author and date, then the text as a quotation, cut at a sentence, and how to read the rest. The room
+    that one does not need goes to the next. `journal` is a section, defused already. The last line
+    `leads_on` to a search.
     """
     intro = INTRO if hits or skills else JOURNAL_INTRO
     if (hits or skills) and journal:
@@ -68,7 +68,7 @@ def injection(
         intro += _MARKED
         budget -= len(_MARKED)
     suggested = [_SKILLS, *map(_suggestion, skills)] if skills else []
-    lines = [_line(hit, asked) for hit in hits if hit.as_line]
+    lines = [_line(hit, question) for hit in hits if hit.as_line]
     suggested = [*([_LINES, *lines] if lines else []), *suggested]
     budget -= len("\n".join(suggested)) + 1 if suggested else 0
     blocks = _blocks([hit for hit in hits if not hit.as_line], budget - len(_LESSONS) - 1)
@@ -93,9 +93,9 @@ def with_signpost(text: str, line: str) -> str:
     return "\n".join([fence, intro, line, rest])
 
 
-def at_failure(hit: Hit, max_tokens: int, before: str = "", asked: str = "") -> str:
+def at_failure(hit: Hit, max_tokens: int, before: str = "", question: str = "") -> str:
     """Return the block for a failed command: one lesson, what it decides in the first line of text."""
-    text = injection([hit], max_tokens, asked=asked)
+    text = injection([hit], max_tokens, question=question)
     first = f"{FENCE_OPEN}\n{before}\n" if before else f"{FENCE_OPEN}\n"
     return text.replace(f"{FENCE_OPEN}\n", first, 1)
 
@@ -142,11 +142,11 @@ def _rest(hit: Hit) -> list[str]:
     return [f"  [...] {_REST}{quote.defused_line(hit.lesson_id)[:TITLED_CHARS]}"]
 
 
-def _line(hit: Hit, asked: str) -> str:
+def _line(hit: Hit, question: str) -> str:
     title = blocks.shorten_line(quote.defused_line(named(hit)), TITLED_CHARS)
     text = blocks.after_title(hit.text, hit.title)
-    if asked:
-        first = excerpt.matching_sentence(text, asked, named(hit))
+    if question:
+        first = excerpt.matching_sentence(text, question, named(hit))
     else:
         first = next(iter(blocks.split_markdown(text)), "")
     first = quote.defused_line(" ".join(first.split()))

@@ -203,7 +203,7 @@ def _rendered(
     if not hits and not suggested and not recap:
         return replace(injection, text=block.with_signpost("", line))
     max_tokens -= -(-len(line) // block.CHARS_PER_TOKEN)
-    text = block.injection(hits, max_tokens, suggested, recap, leads_on=leads_on, asked=question)
+    text = block.injection(hits, max_tokens, suggested, recap, leads_on=leads_on, question=question)
     text = block.with_signpost(text, line)
     named = {hit.lesson_id: hit.lesson_id if hit.as_line else block.header(hit) for hit in hits}
     cut = {id: silence.NO_ROOM for id, name in named.items() if name not in text}

@@ -458,19 +458,19 @@ class Writer:
         `pending` are the paths whose rows may change. `tell` gets the files of each batch and how
         many rows differed. Return the manifest to save: the one on disk lacks the last batch.
         """
-        after, left = before, {*pending, *removed}
-        if left:
-            manifest.mark_dirty(self.table.index, left)
+        after, unwritten = before, {*pending, *removed}
+        if unwritten:
+            manifest.mark_dirty(self.table.index, unwritten)
         batches = self._batches(read)
-        many = len(left) > self.max_rows
+        many = len(unwritten) > self.max_rows
         for number, batch in enumerate(_ahead(batches) if many else batches):
             if number:  # so that a kill does not lose the batch before
                 manifest.save(self.table.index, after)
-                manifest.mark_dirty(self.table.index, left)
+                manifest.mark_dirty(self.table.index, unwritten)
             changed = [file for file in batch if file.rows is not None]
-            known = [self.folder + file.path for file in changed if file.path in before.files]
+            old_paths = [self.folder + file.path for file in changed if file.path in before.files]
             all_rows = [row for file in changed for row in file.rows or ()]
-            where = filters.any_of("path", known) if known else ""
+            where = filters.any_of("path", old_paths) if old_paths else ""
             rows, stale = self.table.differing(all_rows, where)
             if self.vectors is not None:
                 rows = [*rows, *_lacking_rows(changed, before, rows)]
@@ -480,7 +480,7 @@ class Writer:
             after = manifest.with_files(
                 after, {file.path: _with_lack(file, without) for file in batch}
             )
-            left -= {file.path for file in batch}
+            unwritten -= {file.path for file in batch}
             tell(batch, len(rows))
         if removed:
             self.table.delete(filters.any_of("path", (self.folder + path for path in removed)))

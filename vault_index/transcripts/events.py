@@ -131,10 +131,10 @@ class TranscriptReader:
         """Yield the JSON objects of a line, which may hold several."""
         text = line.decode("utf-8", "replace")
         may_be_broken = b"\\u" in line and _HALF.search(line) is not None
-        at = 0
-        while begin := _BEGIN.search(text, at):
+        end = 0
+        while begin := _BEGIN.search(text, end):
             try:
-                record, at = _DECODER.raw_decode(text, begin.start())
+                record, end = _DECODER.raw_decode(text, begin.start())
             except (ValueError, RecursionError):  # a number of 5,000 digits is no JSONDecodeError
                 self.unread += 1
                 break

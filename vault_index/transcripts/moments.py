@@ -120,8 +120,8 @@ class Moment:
 
     def sides(self) -> tuple[str, str]:
         lines = self.text.splitlines()
-        taken, added = ([line[1:] for line in lines if line[:1] == sign] for sign in "-+")
-        return "\n".join(taken), "\n".join(added)
+        removed, added = ([line[1:] for line in lines if line[:1] == sign] for sign in "-+")
+        return "\n".join(removed), "\n".join(added)
 
 
 def repairs(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
@@ -234,7 +234,10 @@ class Moments:
             ended += [step] if isinstance(step, Moment) else self._of_call(step)
         self.place += len(ended)
         first = self.place - len(ended)
-        return [replace(m, number=self._number, place=at) for at, m in enumerate(ended, first)]
+        return [
+            replace(m, number=self._number, place=position)
+            for position, m in enumerate(ended, first)
+        ]
 
     def _begin(self, event: TranscriptEvent) -> list[Moment]:
         images = f"[{'images' if event.images > 1 else 'image'} without text]"

@@ -66,9 +66,9 @@ def tail(text: str, limit: int) -> str:
         return text
     cut = text[-limit:]
     for mark in ("\n", ". ", " "):
-        at = cut.find(mark)
-        if 0 <= at < limit // 2:
-            return cut[at + len(mark) :].strip()
+        start = cut.find(mark)
+        if 0 <= start < limit // 2:
+            return cut[start + len(mark) :].strip()
     return cut.strip()
 
 

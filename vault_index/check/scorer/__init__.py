@@ -85,13 +85,13 @@ def windows(piece: str) -> Iterator[tuple[int, str]]:
 
     An order among harmless sentences is in one of them almost alone.
     """
-    at, last = [], 0
+    spans, last = [], 0
     for sentence in _sentences(piece):
         last = piece.index(sentence, last)
-        at.append((last, last + len(sentence)))
+        spans.append((last, last + len(sentence)))
         last += len(sentence)
-    if len(at) > _WINDOW:
-        yield from ((start, piece[start:end]) for (start, _), (_, end) in pairwise(at))
+    if len(spans) > _WINDOW:
+        yield from ((start, piece[start:end]) for (start, _), (_, end) in pairwise(spans))
 
 
 def numbers(piece: str) -> set[int]:

@@ -147,7 +147,11 @@ class HookSettings:
             groups = _groups(hooks, event)
             if any(map(self._is_ours, groups)):
                 has_ours = True
-                rest = [left for group in groups if (left := self._without_ours(group)) is not None]
+                rest = [
+                    group_rest
+                    for group in groups
+                    if (group_rest := self._without_ours(group)) is not None
+                ]
                 hooks[event] = rest
                 if not rest:
                     del hooks[event]

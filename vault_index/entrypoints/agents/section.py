@@ -54,8 +54,8 @@ class MarkedSection:
             return False
         newline = _newline(text)
         sides = text[: span[0]].rstrip("\r\n"), text[span[1] :].strip("\r\n")
-        left = (2 * newline).join(side for side in sides if side)
-        write(file, left + newline if left else None, text)
+        remaining = (2 * newline).join(side for side in sides if side)
+        write(file, remaining + newline if remaining else None, text)
         return True
 
     def text_in(self, file: Path) -> str | None:

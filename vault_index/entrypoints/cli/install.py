@@ -52,12 +52,12 @@ def end_recording(folder: Path | None) -> None:
     recorded = [each for each in before if each[0] == "/" and agents.recording_in(Path(each))]
     if not projects.stop_recording(journal, str(folder) if folder else projects.ALL, but=recorded):
         return
-    left = [each for each in projects.recorded_folders(journal) if each[0] != "!"]
+    folders = [each for each in projects.recorded_folders(journal) if each[0] != "!"]
     whose = f"sessions in {folder}" if folder else "sessions"
-    if projects.ALL in left:
+    if projects.ALL in folders:
         others = "sessions of all other projects are"
     else:
-        others = f"sessions in {', '.join(left)} are" if left else f"{journal.folder} stays"
+        others = f"sessions in {', '.join(folders)} are" if folders else f"{journal.folder} stays"
     output.say(f"{whose} are no longer recorded; {others}")
 
 
@@ -201,7 +201,7 @@ def install_command(
     chosen_options = {"journal": journal, "failures": failures, "files": files}
     wanted = [ALWAYS, *(when for when, is_asked in chosen_options.items() if is_asked)]
     agents.refuse_missing(chosen, wanted)
-    project, settings = _place(chosen, for_user)
+    project, settings = _settings_for(chosen, for_user)
     plugin = agents.enabled_by(project) if agent == agents.AGENT else None
     changed = False
     base = plugin is None or project is not None  # else the plugin brings the hooks
@@ -242,7 +242,7 @@ def _is_unrecorded(agent: HookSettings) -> bool:
     return not projects.recorded(_journal(), str(Path.cwd()))
 
 
-def _place(agent: HookSettings, for_user: bool | None) -> tuple[Path | None, Path]:
+def _settings_for(agent: HookSettings, for_user: bool | None) -> tuple[Path | None, Path]:
     """Return this project, None where it is all of them, and the settings. Raises SettingsError."""
     from vault_index.entrypoints import agents
 
@@ -336,7 +336,7 @@ def uninstall_command(
         output.say(f"{file}: {'section removed' if removed else 'there was no section'}")
         return
     chosen = agents.AGENTS[agent]
-    project, settings = _place(chosen, for_user)
+    project, settings = _settings_for(chosen, for_user)
     changed = agents.unwire(chosen, settings)
     output.say(f"{settings}: {'hooks removed' if changed else 'there were no hooks'}")
     plugin = agents.enabled_by(Path.cwd())

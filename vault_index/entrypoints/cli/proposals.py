@@ -100,8 +100,8 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
             output.say(f"  {proposals.like(near)}", indent=2)
         for prompt, reason in each.left_out if why else ():
             output.say(f"  without the prompt {prompt!r:.80}: {reason}", indent=2)
-    for left in answer.dropped if why else ():
-        output.say(f"dropped: {left.title}: {left.reason}", indent=2)
+    for entry in answer.dropped if why else ():
+        output.say(f"dropped: {entry.title}: {entry.reason}", indent=2)
     if not answer.trouble:
         output.say(_closing(answer))
     if not answer.plan["model"] and answer.scope != "memory":
@@ -110,15 +110,15 @@ def _show_learned(answer: Learned, *, why: bool, dry_run: bool) -> None:
 
 def _closing(answer: Learned) -> str:
     proposed, dropped = len(answer.proposals), len(answer.dropped)
-    left = f"; {count(dropped, 'entry', 'entries')} dropped" if dropped else ""
-    left += f" ({spent(answer.usage, 1, answer.no_cost)})" if answer.usage.calls else ""
+    ending = f"; {count(dropped, 'entry', 'entries')} dropped" if dropped else ""
+    ending += f" ({spent(answer.usage, 1, answer.no_cost)})" if answer.usage.calls else ""
     if proposed:
-        return f"{count(proposed, 'proposal')} to review: `lessons review`{left}"
+        return f"{count(proposed, 'proposal')} to review: `lessons review`{ending}"
     if answer.status == "learned already":
         return AGAIN
     if answer.status == "running already":
         return "another process is learning from it now"
-    return f"{proposals.nothing_made(answer)}{left}"
+    return f"{proposals.nothing_made(answer)}{ending}"
 
 
 def _addends(answer: Learned) -> None:

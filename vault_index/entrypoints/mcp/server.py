@@ -164,8 +164,8 @@ def _untitled(schema: Any) -> Any:
 
 def _renamed(tool: mcp_types.Tool, name: str, alias: Alias) -> mcp_types.Tool:
     properties = tool.input_schema["properties"]
-    left = {each: properties[each] for each in properties if each not in alias.narrowed}
-    schema = {**tool.input_schema, "properties": left}
+    remaining = {each: properties[each] for each in properties if each not in alias.narrowed}
+    schema = {**tool.input_schema, "properties": remaining}
     about = {"title": alias.about[:-1], "description": f"{alias.about} {tool.description}"}
     return tool.model_copy(update={"name": name, "input_schema": schema, **about})
 

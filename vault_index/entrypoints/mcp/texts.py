@@ -92,7 +92,7 @@ def status(answer: Status) -> str:
 
 def _private(answer: Status) -> Iterator[str]:
     yield f"most used: {_counted(answer.used.most_used)}"
-    lately = (f"{line(id)} {line(at)[:10]}" for id, at in answer.used.last_used)
+    lately = (f"{line(id)} {line(when)[:10]}" for id, when in answer.used.last_used)
     yield f"used lately: {', '.join(lately) or 'none'}"
     some = ", ".join(map(line, answer.used.some_never_used))
     yield f"never used: {answer.used.never_used}{some and f', such as {some}'}"
@@ -145,14 +145,14 @@ def learned(answer: Learned) -> str:
 def proposals(proposals: Sequence[Card]) -> str:
     """Return the proposals that wait, as many as an answer has room for."""
     blocks: list[str] = []
-    left = MAX_CHARS
+    budget = MAX_CHARS
     for proposal in proposals:
         text = quote.shorten(quote.defused(str(proposal.text)), 3 * HIT_CHARS)
         head = [f"- {line(proposal.title)}", f"  {line(proposals_words.about(proposal))}"]
         rows = [f"  {label}: {line(of)}" for label, of in proposals_words.rows(proposal)]
         blocks.append("\n".join([*head, *rows, *quote.lines(text)]))
-        left -= len(blocks[-1]) + 1
-        if left < 0:
+        budget -= len(blocks[-1]) + 1
+        if budget < 0:
             blocks.pop()
             break
     shown = fenced(blocks, _OF_PROPOSALS)
@@ -178,17 +178,17 @@ def position(cursor: str) -> int:
 def _hits(hits: Sequence[Hit]) -> list[str]:
     """Return hits in their order; what one does not need goes to the next."""
     blocks: list[str] = []
-    left = MAX_CHARS
+    budget = MAX_CHARS
     for number, hit in enumerate(hits):
         head = f"{block.header(hit)}\n  id: {line(hit.lesson_id)}"[:HEADER_CHARS]
-        room = min(HIT_CHARS, left // (len(hits) - number) - len(head) - 1)
+        room = min(HIT_CHARS, budget // (len(hits) - number) - len(head) - 1)
         text = quote.shorten(quote.defused(hit.text), room)
         quoted = quote.lines(text)
         while len("\n".join(quoted)) > room and text:  # quoted lines are longer than they were
             text = quote.shorten(text, len(text) * 3 // 4)
             quoted = quote.lines(text)
         blocks.append("\n".join([head, *quoted]))
-        left -= len(blocks[-1]) + 1
+        budget -= len(blocks[-1]) + 1
     return blocks
 
 

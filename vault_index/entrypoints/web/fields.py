@@ -29,7 +29,7 @@ def _plain(text: str) -> str:
     return text
 
 
-def _said(text: str) -> str:
+def _not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("there is no text")
     return text
@@ -42,7 +42,7 @@ def _category(path: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_plain)]
-Said = Annotated[Text, AfterValidator(_said)]
+Said = Annotated[Text, AfterValidator(_not_blank)]
 LessonText = Annotated[Said, Field(max_length=MAX_TEXT_CHARS)]
 Category = Annotated[Text, Field(max_length=200), AfterValidator(_category)]
 Categories = Annotated[list[Category], Field(max_length=MAX_CATEGORIES)]

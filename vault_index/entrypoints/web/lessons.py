@@ -531,13 +531,13 @@ def _required_entry(client: VaultClient, request: Request, id: str) -> tuple[Pag
 def _body(answer: Page, entry: WholeEntry) -> dict[str, Any]:
     of_file = answer.of_file
     ids = [other.id for other in of_file]
-    at = ids.index(entry.id) if entry.id in ids else 0
+    index = ids.index(entry.id) if entry.id in ids else 0
     keys = [(key, words) for key, words in answer.metadata if key not in SHOWN_KEYS and words]
     return {
         "entry": entry,
         "text": html_of(entry.text, entry.path),
         "keys": keys,
         "of_file": of_file if len(of_file) > 1 else [],
-        "before": of_file[at - 1] if at else None,
-        "after": of_file[at + 1] if at + 1 < len(of_file) else None,
+        "before": of_file[index - 1] if index else None,
+        "after": of_file[index + 1] if index + 1 < len(of_file) else None,
     }

@@ -64,7 +64,7 @@ def html_of(
     files lead to their pages. Headings begin at level 3. `mark` makes HTML of what is `marked`,
     outside of code and links.
     """
-    shown, left = _bounded(text)
+    shown, hidden = _bounded(text)
     # the ends of the links that are open
     env: dict[str, Any] = {"path": path, "links": [], "marked": marked, "mark": mark}
     parser = _parser()
@@ -72,8 +72,8 @@ def html_of(
     levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
     env["lower"] = TOP - min(levels, default=TOP)
     html = Markup(parser.renderer.render(tokens, parser.options, env))
-    if left:
-        html += Markup("<p><em>{} more characters are in the file.</em></p>").format(f"{left:,}")
+    if hidden:
+        html += Markup("<p><em>{} more characters are in the file.</em></p>").format(f"{hidden:,}")
     return html
 
 
@@ -213,7 +213,8 @@ def title_with_marks(title: str, marked: re.Pattern[str] | None) -> Markup:
         return with_marks(title, marked)
     html = (with_marks(part, marked) for part in parts)
     tags = (
-        Markup("<code>{}</code>").format(each) if at % 2 else each for at, each in enumerate(html)
+        Markup("<code>{}</code>").format(each) if index % 2 else each
+        for index, each in enumerate(html)
     )
     return Markup("").join(tags)
 

@@ -71,8 +71,8 @@ def untended(answer: Untended) -> str:
         waits = f", or some wait for review: {answer.waiting}" if answer.waiting else ""
         return f"Every lesson that agents may read has prompts{waits}."
     shown = [part for each in answer.lessons for part in _bare(each)]
-    left = answer.all - answer.tended - answer.waiting - len(answer.lessons)
-    more = f" {left} more have none: another turn." if left > 0 else ""
+    remaining = answer.all - answer.tended - answer.waiting - len(answer.lessons)
+    more = f" {remaining} more have none: another turn." if remaining > 0 else ""
     return f"{fenced(shown)}\n{answer.tended} of {answer.all} lessons have prompts.{more}"
 
 

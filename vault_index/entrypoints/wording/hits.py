@@ -107,8 +107,8 @@ def documents_line(state: documents.DocumentsStatus) -> Iterator[str]:
 def vectors_line(state: publish.VectorsStatus) -> Iterator[str]:
     """Yield the number of a team's vectors that were not compared with our own, if any."""
     if waiting := state.vectors_to_compare:
-        left = count(waiting, "vector is", "vectors are")
-        yield f"shared     {left} not compared yet; the watcher does it when it is quiet"
+        vectors = count(waiting, "vector is", "vectors are")
+        yield f"shared     {vectors} not compared yet; the watcher does it when it is quiet"
 
 
 def skills_line(state: build.SkillsStatus) -> Iterator[str]:

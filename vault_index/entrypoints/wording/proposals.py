@@ -62,10 +62,10 @@ def summary(card: Card) -> str:
 def quoted(card: Card) -> str:
     """Return the quote that proves most, with its speaker; "" without one."""
     quote = blocks.shorten_line(" ".join(card.quote.split()), MAX_QUOTE)
-    return _said(quote, card.speaker) if quote else ""
+    return _with_speaker(quote, card.speaker) if quote else ""
 
 
-def _said(quote: str, speaker: str) -> str:
+def _with_speaker(quote: str, speaker: str) -> str:
     return f"“{' '.join(quote.split())}”" + (f", {speaker}" if speaker else "")
 
 
@@ -131,7 +131,7 @@ def rows(card: Card) -> Iterator[tuple[str, str]]:
     if card.why:
         yield "why", card.why
     for quote, speaker in zip_longest(card.quotes, card.speakers[: len(card.quotes)]):
-        yield "quote", _said(quote, speaker or "")
+        yield "quote", _with_speaker(quote, speaker or "")
     for label, text in card.background:
         yield label, text
     if target := card.target:
@@ -182,11 +182,11 @@ def proposed(answer: Proposed) -> Iterator[str]:
         yield from (f"  without the relation to {text!r:.80}: {why}" for text, why in each.unlinked)
     for field in answer.unknown:
         yield f"warning: {field.entry}: left out, no field of an entry: {field.name!r}{_meant(field)}"
-    for left in answer.dropped:
-        yield f"dropped: {left.title}: {left.reason}"
-        if left.lesson:
-            yield f"  {like(left.lesson)}"
-        yield from (f"  the session has: “{text}”" for text in left.passages)
+    for entry in answer.dropped:
+        yield f"dropped: {entry.title}: {entry.reason}"
+        if entry.lesson:
+            yield f"  {like(entry.lesson)}"
+        yield from (f"  the session has: “{text}”" for text in entry.passages)
 
 
 def _meant(field: UnknownField) -> str:
@@ -198,8 +198,8 @@ def tended(answer: Tended) -> Iterator[str]:
     for each in answer.proposals:
         yield f"{each.id} waits: {each.changes}"
         yield from (f"  without {text!r:.80}: {why}" for text, why in each.left_out)
-    for left in answer.dropped:
-        yield f"dropped: {left.title}: {left.reason}"
+    for entry in answer.dropped:
+        yield f"dropped: {entry.title}: {entry.reason}"
 
 
 def like(near: Sequence[Any]) -> str:

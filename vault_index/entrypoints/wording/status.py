@@ -53,8 +53,8 @@ def _repository(repository: Worktree | None) -> str:
         return repository.error
     changed = repository.uncommitted
     dirty = f", {count(changed, 'file')} not committed" if changed else ""
-    at = f" at {repository.head}" if repository.head else ", no commit yet"
-    return f"{repository.branch}{at}{dirty}"
+    head = f" at {repository.head}" if repository.head else ", no commit yet"
+    return f"{repository.branch}{head}{dirty}"
 
 
 def _index(index: IndexState, lessons: int) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _used(injected: Summary) -> Iterator[str]:
     for lesson_id, uses in injected.most_used[:3]:
         yield f"{uses:>8}x  {lesson_id}"
     if injected.last_used:
-        lately = (f"{id} ({times.local(at)[:10]})" for id, at in injected.last_used[:3])
+        lately = (f"{id} ({times.local(when)[:10]})" for id, when in injected.last_used[:3])
         yield f"lately     {', '.join(lately)}"
     if injected.never_used:
         some = ", ".join(injected.some_never_used[:3])
