@@ -66,8 +66,8 @@ class Trace:
             self._here.imports = imports + (1 if event == "call" else -1)
         elif event == "call" and not imports:
             thread = threading.current_thread().name.partition(" ")[0]
-            place = code.co_filename.removeprefix(PACKAGE)
-            self.calls[thread, place, code.co_qualname, _caller(frame)] += 1
+            module = code.co_filename.removeprefix(PACKAGE)
+            self.calls[thread, module, code.co_qualname, _caller(frame)] += 1
 
     def write(self, *_: object) -> None:
         """Write what was counted, and begin again."""

@@ -17,16 +17,16 @@ CODE_SECONDS = 120.0  # from the command line to the page
 
 def new_code(token: str, address: str) -> str:
     """Return a code for the pages of the server at an address."""
-    made = f"{int(time.time())}-{secrets.token_hex(8)}"
-    return f"{made}-{_signed(made, token, address)}"
+    stem = f"{int(time.time())}-{secrets.token_hex(8)}"
+    return f"{stem}-{_signed(stem, token, address)}"
 
 
 def is_good_code(code: str, token: str, address: str) -> bool:
     """Whether a code is for the pages of a server, and new."""
-    made, _, signed = code.rpartition("-")
-    is_ours = hmac.compare_digest(signed.encode(), _signed(made, token, address).encode())
-    return is_ours and clock.is_near(int(made.partition("-")[0]), CODE_SECONDS)
+    stem, _, signed = code.rpartition("-")
+    is_ours = hmac.compare_digest(signed.encode(), _signed(stem, token, address).encode())
+    return is_ours and clock.is_near(int(stem.partition("-")[0]), CODE_SECONDS)
 
 
-def _signed(made: str, token: str, address: str) -> str:
-    return hmac.new(token.encode(), f"page {address} {made}".encode(), "sha256").hexdigest()
+def _signed(stem: str, token: str, address: str) -> str:
+    return hmac.new(token.encode(), f"page {address} {stem}".encode(), "sha256").hexdigest()

@@ -409,11 +409,11 @@ AGENTS: tuple[Agent, ...] = (
 )
 
 
-def load(place: str) -> Any:
+def load(path: str) -> Any:
     """Return the class `module:class` of this package, which an agent names."""
     from importlib import import_module
 
-    module, _, name = place.partition(":")
+    module, _, name = path.partition(":")
     return getattr(import_module(f"vault_index.{module}"), name)
 
 

@@ -33,33 +33,33 @@ _TO_LEARNER = re.compile(
 )
 
 
-def without_orders(there: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[str, ...]]:
+def without_orders(moments: Iterable[Moment]) -> tuple[tuple[Moment, ...], tuple[str, ...]]:
     """Return moments without secrets, once more, and without orders to an agent; and those lines.
 
     They are lines that `lessons check` calls an error, and what speaks to a model that learns where
     no person said it. To look for them takes some 20 ms a page.
     """
     orders: list[str] = []
-    seen = []
-    for each in there:
+    cleaned = []
+    for each in moments:
         pages = _PAGE.findall(redact(blocks.ends(failure.without_escapes(each.text), MAX_TEXT)))
         text = "".join(_page_cleaned(page, orders, each.kind) for page in pages)
-        seen.append(replace(each, text=text))
-    return tuple(seen), tuple(dict.fromkeys(orders))
+        cleaned.append(replace(each, text=text))
+    return tuple(cleaned), tuple(dict.fromkeys(orders))
 
 
 def _page_cleaned(text: str, orders: list[str], kind: str) -> str:
-    """Return a page without orders; what these are is added to a list."""
+    """Return a page without orders, which are added to a list."""
     for _ in range(_ROUNDS):
         form = _MARKS.sub("", text)
         if kind == COMMIT:
             form = _ACCEPTED.sub("", form)
         try:
-            there = time_limit.within(_SECONDS, prompt_injection.findings, "", form)
+            findings = time_limit.within(_SECONDS, prompt_injection.findings, "", form)
         except time_limit.TooSlow:
             orders.append(text)
             return f"{LEFT_OUT}\n"
-        numbers = {each.line for each in there if each.severity == ERROR}
+        numbers = {each.line for each in findings if each.severity == ERROR}
         if kind != PERSON:
             for view in {form, prompt_injection.as_read(form)}:
                 to_learner = _TO_LEARNER.finditer(view)

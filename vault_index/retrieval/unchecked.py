@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 Found = TypeVar("Found", Hit, WholeEntry)
 
 
-def checked(vault: Vault, every: Iterable[Found], at_most: int | None = None) -> list[Found]:
-    """Return lessons with why hooks leave them out, checking the first `at_most` that were not.
+def checked(vault: Vault, lessons: Iterable[Found], at_most: int | None = None) -> list[Found]:
+    """Return lessons with the reason to leave each out; check the first `at_most` that were not.
 
     One whose file is no longer as it was indexed stays `UNCHECKED`: the next pass takes it in.
     """
-    found = list(every)
-    due = [at for at, each in enumerate(found) if each.withheld == UNCHECKED][:at_most]
+    found = list(lessons)
+    due = [index for index, each in enumerate(found) if each.withheld == UNCHECKED][:at_most]
     if not due:
         return found
     with diff.withholding(vault) as withheld:
-        for at in due:
-            path, hashed = found[at].path.partition("/")[2], found[at].file_hash
+        for index in due:
+            path, hashed = found[index].path.partition("/")[2], found[index].file_hash
             why = diff.withheld_as_indexed(vault, withheld, path, hashed)
             if why is not None:
-                found[at] = replace(found[at], withheld=why.why)
+                found[index] = replace(found[index], withheld=why.why)
     return found
 
 

@@ -37,15 +37,15 @@ class Live:
 
     def __init__(self, client: VaultClient) -> None:
         self.client = client
-        self._asked = 0.0
+        self._asked_at = 0.0
         self._asking: asyncio.Task[None] | None = None
 
     def ask_at_times(self) -> None:
         """Begin a question, if the last one was a while ago: one for all pages."""
-        every = ASK_ALONE_SECONDS if self.client.is_alone() else ASK_SECONDS
+        pause = ASK_ALONE_SECONDS if self.client.is_alone() else ASK_SECONDS
         is_asking = self._asking is not None and not self._asking.done()
-        if not is_asking and time.monotonic() - self._asked >= every:
-            self._asked = time.monotonic()
+        if not is_asking and time.monotonic() - self._asked_at >= pause:
+            self._asked_at = time.monotonic()
             self._asking = asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:

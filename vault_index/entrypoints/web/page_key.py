@@ -40,9 +40,9 @@ class PageKeys:
         if code not in self._keys:
             if not page_code.is_good_code(code, *self._signed_for):
                 raise Refusal(403, "the key of this address is too old", _OPEN)
-            made = secrets.token_urlsafe(32)
-            self._keys[code] = _hash(made)
-            return made
+            new_key = secrets.token_urlsafe(32)
+            self._keys[code] = _hash(new_key)
+            return new_key
         if self._keys[code] == _hash(key):  # opened again by its page
             return key
         self._keys[code] = TAKEN_BACK
