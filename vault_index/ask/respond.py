@@ -226,7 +226,7 @@ def _searched_first(
 
 
 def _search(course: _Course, find: Find, wanted: SearchRequest) -> str:
-    """Search, and return what the model reads of it. Numbers go on from an earlier search."""
+    """Search, and return the result as the model reads it. Numbers go on from an earlier search."""
     result = find(wanted)
     seen = {(each.id, each.text) for each in course.passages}
     new = [each for each in result.passages if (each.id, each.text) not in seen]

@@ -51,7 +51,7 @@ SEARCH = Tool(
 
 
 def parse_call(call: ToolCall) -> SearchRequest | str:
-    """Return the search that a call asks for; what is wrong with the call, for the model, if it is."""
+    """Return the search that a call asks for, or the fault of the call, for the model."""
     if call.name != NAME:
         return f"There is no tool {visible_line(call.name)[:60]!r}. The only tool is {NAME}."
     values = call.arguments

@@ -92,7 +92,7 @@ def everything(vault: Vault, only: Collection[str] | None = None) -> Selection:
 
 
 def named(vault: Vault, paths: Sequence[str]) -> Selection:
-    """Return files and what is in folders, by any of their paths. Raises VaultError for others."""
+    """Return files and the content of folders, by any of their paths. Raises VaultError for others."""
     root = os.path.realpath(vault.root)
     paths = [*map(files.as_on_disk, paths)]
     folder = f"{root}/{vault.lessons_dir.name}"
@@ -345,7 +345,7 @@ def _command(candidate: Candidate) -> str:
 
 
 def refuse_errors(path: str, data: bytes, before: bytes | None = None) -> None:
-    """Raise VaultError for an error in what is about to be written to a file of the vault's folder.
+    """Raise VaultError for an error in the new content of a file of the vault's folder.
 
     An error that the file had `before` does not count: a lesson can be corrected step by step.
     """
@@ -368,7 +368,7 @@ def errors_in(
 
 
 def first_error(path: str, data: bytes) -> Finding | None:
-    """Return the first error in what would be a new file of the vault's folder."""
+    """Return the first error in a new file for the vault's folder."""
     return next(iter(errors_in(path, data)), None)
 
 

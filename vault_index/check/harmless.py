@@ -71,7 +71,7 @@ def _refused(finding: Finding) -> Finding:
 
 
 def noted(data: bytes | None) -> frozenset[str]:
-    """Return the fingerprints of what a file has and calls harmless."""
+    """Return the fingerprints of the texts that a file has and calls harmless."""
     if data is None:
         return frozenset()
     found = secrets.findings("", secrets.readable(data))

@@ -1,4 +1,4 @@
-"""Secrets out of a text, each replaced by what it was: `[redacted: aws key]`.
+"""Secrets out of a text, each replaced by its kind: `[redacted: aws key]`.
 
 The rules of `lessons check` and of its strict level, whole private keys, and tokens that look random.
 """
@@ -57,7 +57,7 @@ def redact(text: str) -> str:
 
 
 def redact_change(lines: Sequence[str]) -> list[str]:
-    """Return as many lines, with signs, without what is a secret before or after the change.
+    """Return as many lines, with signs, without the secrets before or after the change.
 
     Each side is redacted as a text: a secret may have several lines.
     """
@@ -71,7 +71,7 @@ def redact_change(lines: Sequence[str]) -> list[str]:
 
 
 def _united(line: str, versions: Sequence[str]) -> str:
-    """Return a line without what any version of it does without."""
+    """Return a line without the parts that any version of it lacks."""
     changed = [each for each in dict.fromkeys(versions) if each != line]
     if len(changed) < 2:
         return changed[0] if changed else line

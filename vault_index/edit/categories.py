@@ -40,7 +40,7 @@ class RenamePlan:
 
 
 def plan(vault: Vault, old: str, new: str) -> RenamePlan:
-    """List the files that a rename of a category would touch, and what would happen to each.
+    """List the files that a rename of a category would touch, and the change of each.
 
     Whatever is in a folder of that name moves with it, pictures too; frontmatter is rewritten. Raises
     VaultError for names that are no categories, a category below itself, nothing to move, a file in
@@ -77,7 +77,7 @@ def plan(vault: Vault, old: str, new: str) -> RenamePlan:
 
 
 def move(vault: Vault, path: str, category: str) -> CategoryChange:
-    """Move the file of a lesson, relative to the vault's folder, into a category and return what changed.
+    """Move the file of a lesson, relative to the vault's folder, into a category and return the change.
 
     A first category that its frontmatter declares becomes the new one. Raises VaultError for a file of
     several lessons and for what `plan` refuses.

@@ -21,7 +21,7 @@ from vault_index.vault import Vault
 
 
 class ConfirmedFile(NamedTuple):
-    """A file that was confirmed: whether it changed, and whether agents get from now on what it holds.
+    """A file that was confirmed: whether it changed, and whether agents get its lessons from now on.
 
     `harmless` is what looked like a secret and is called harmless from now on.
     """

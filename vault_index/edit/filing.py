@@ -17,7 +17,7 @@ from vault_index.vault import Vault
 def write(
     vault: Vault, proposals: Iterable[ProbableCategories], *, preview: bool = False
 ) -> tuple[dict[str, list[CategoryPath]], list[str]]:
-    """Write proposals into the frontmatter of their files; return what each changed file gets.
+    """Write proposals into the frontmatter of their files; return the categories of each changed file.
 
     Also return why others are left as they are: they have categories by now, cannot be edited or
     read, were saved meanwhile, or are in a repository of their own. A `preview` writes nothing. Raises

@@ -1,4 +1,4 @@
-"""Import many lessons at once: first a plan of what is written where, then exactly that.
+"""Import many lessons at once: first a plan of the files to write, then exactly that.
 
 Nothing in the vault is overwritten; `update` may replace a file that git has as it is, or that nobody
 touched since it was imported. A lesson that the vault has already, or nearly, is left out with the
@@ -116,7 +116,7 @@ def plan(
     update: bool = False,
     progress_of: Callable[[str], Progress] = lambda _label: lambda _done, _all: None,
 ) -> ImportPlan:
-    """Plan what an import writes where, and what it leaves out and why. Writes nothing.
+    """Plan the files that an import writes, and those that it leaves out. Writes nothing.
 
     `format` is a key of `formats.FORMATS`, guessed without. `category` is for drafts without
     one. `update` writes what was corrected since over the file that an import made. The index must be
@@ -342,7 +342,7 @@ def _was_imported(vault: Vault, data: bytes) -> bool:
 
 
 def _note_imported(vault: Vault, items: Sequence[Item]) -> None:
-    """Keep the hashes of what was written; without them an update asks for a commit."""
+    """Keep the hashes of the written files; without them an update asks for a commit."""
     with contextlib.suppress(VaultError), state.writing(vault.config.home) as db:
         hashes = [(hash_of_file(item.data),) for item in items]
         db.executemany("INSERT OR IGNORE INTO imported VALUES (?)", hashes)

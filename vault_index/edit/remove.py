@@ -12,7 +12,7 @@ from vault_index.vault import Vault
 
 
 def delete(vault: Vault, name: str, shown: WholeEntry | None = None) -> Path:
-    """Delete a lesson and return the path of its file. git still has what was committed.
+    """Delete a lesson and return the path of its file. git still has the committed text.
 
     `name` is its id, its path, or the end of either. With the last lesson of a file goes the file, and
     its folder if that is empty then. `shown` is the entry that a person agreed to delete. Raises

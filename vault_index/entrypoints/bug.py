@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 
 def caught(error: BaseException) -> VaultError:
-    """Log the traceback of a bug, without secrets, and return what its user is told."""
+    """Log the traceback of a bug, without secrets, and return the message for its user."""
     file = Path(index_files.home_folder(os.environ), LOG)
     try:
         from vault_index.check.redact import redact

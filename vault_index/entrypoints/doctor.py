@@ -159,7 +159,7 @@ def _index(vault: Vault) -> Iterator[Trouble]:
 
 
 def _lessons_since(vault: Vault) -> Iterator[Trouble]:
-    """Look for errors as `_lessons` does, with what the index knows of files that are unchanged."""
+    """Look for errors as `_lessons` does, with the index's findings in unchanged files."""
     indexed: Mapping[str, FileEntry] = {}
     with suppress(VaultError):
         if (index := manifest.current(vault.index_dir)) and ownership.is_ours(vault.index_dir):

@@ -34,7 +34,7 @@ def with_hooks(found: archive.JournalOverview, project: Path) -> archive.Journal
 
 
 def journal(vault: Vault) -> Iterator[Trouble]:
-    """Look at what is recorded without a hook, and at the index."""
+    """Look at the folders that are recorded without a hook, and at the index."""
     now = state(vault).journal
     if now.recorded and not now.hooks:
         what = "sessions are recorded, and no hook says when a turn ended"

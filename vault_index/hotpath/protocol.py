@@ -55,7 +55,7 @@ class DeclinedForNow(Declined):
 
 
 def settings_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of an environment that decides what a search finds."""
+    """Return the part of an environment that decides the result of a search."""
     return {name: environ[name] for name in ENVIRONMENT if environ.get(name)}
 
 

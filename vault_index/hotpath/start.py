@@ -216,7 +216,7 @@ COMMAND = "journal-take"
 
 
 def start_capture(journal: str) -> bool:
-    """Start a process that captures what grew, unless one runs; whether it did. Raises OSError."""
+    """Start a capture of grown transcripts, unless one runs; return whether it did. Raises OSError."""
     folder = index_files.open_or_make(f"{journal}/{spool.FOLDER}")
     try:
         return bool(start_once(folder, [COMMAND]))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def complete(vault: Vault, progress: Progress) -> bool:
-    """Check what is not checked yet, and write it; return whether rows were written.
+    """Check the files that are not checked yet, and write it; return whether rows were written.
 
     `progress` gets the files checked, and all. Raises WriteError, IndexStateError.
     """
@@ -66,7 +66,7 @@ def _check(vault: Vault, hashes: Mapping[str, str], progress: Progress) -> dict[
 def _write(
     vault: Vault, index: Path, hashes: Mapping[str, str], found: Mapping[str, Withheld]
 ) -> bool:
-    """Write what was found into the rows of files that are as they were."""
+    """Write the findings into the rows of files that are as they were."""
     with ownership.held(vault.index_dir, wait=True):
         if index != manifest.current(vault.index_dir):
             return False

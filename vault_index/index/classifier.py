@@ -314,7 +314,7 @@ def _why_none(vector: np.ndarray | None) -> str:
 
 
 def _certainty(share: float) -> float:
-    """Return the probability, 0..1, that what has this share is right."""
+    """Return the probability, 0..1, that a category with this share is right."""
     share = min(MAX_SHARE, max(MIN_SHARE, share))
     return 1 / (1 + math.exp(-INTERCEPT - SLOPE * math.log(share / (1 - share))))
 

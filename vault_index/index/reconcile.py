@@ -76,7 +76,7 @@ def sync(
     progress_of_checks: Progress = _silent,
     progress_of_vectors: Progress = _silent,
 ) -> Stats:
-    """Bring the index up to date with the files, however many differ, and return what was done.
+    """Bring the index up to date with the files, however many differ, and return its statistics.
 
     Without `wait`, if another process is writing, nothing is done. `read_all` compares the content of
     every file, whatever its stat. Many new lessons are found by words first; they are checked and get

@@ -31,7 +31,7 @@ _RECORD_ID = re.compile(r".+-(?:[po]\d[\d.]*|s)")
 
 
 def sessions(db: sqlite3.Connection, where: str = "", values: Sequence[Any] = ()) -> list[Session]:
-    """Return sessions without their records; `where` is what follows the table in SQL."""
+    """Return sessions without their records; `where` follows the table in SQL."""
     rows = (
         dict(zip(_COLUMNS, row, strict=True)) for row in db.execute(f"{_SELECT} {where}", values)
     )
@@ -220,7 +220,7 @@ class JournalIndexState:
 
 @dataclass(frozen=True, slots=True)
 class JournalOverview:
-    """The state of a journal: what is recorded and kept, and what went wrong."""
+    """The state of a journal: the recorded folders, the kept sessions, the failures."""
 
     folder: str
     recorded: Sequence[str]

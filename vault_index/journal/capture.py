@@ -1,4 +1,4 @@
-"""Capture a transcript in the journal: read on, leave out what is excluded, write moments and records.
+"""Capture a transcript in the journal: read on, leave out excluded files, write moments and records.
 
 All of it is one transaction, so that a kill at any moment leaves each session as it was or as it is now.
 The next capture goes on from what the session says.
@@ -53,7 +53,7 @@ class Captured:
 
 
 def capture(journal: Journal, file: Path, agent: str, *, force: bool = False) -> Captured:
-    """Take in what a transcript has that the journal has not.
+    """Take in the part of a transcript that the journal has not.
 
     Without `force` only if the sessions of its folder are recorded. Raises VaultError if the transcript
     cannot be read, and WriteError.
@@ -74,11 +74,11 @@ def read_on(journal: Journal, file: Path, agent: str) -> Read:
 
 
 class _OnlyShown(Exception):
-    """Raised to undo what was written."""
+    """Raised to undo the writes."""
 
 
 def store(journal: Journal, read: Read, exclude: Exclude, *, dry_run: bool = False) -> Captured:
-    """Write what was read, without copies of moments that another session has and forgotten ones.
+    """Write the moments of a transcript, without those that another session has and forgotten ones.
 
     With `dry_run` nothing is written. Raises WriteError.
     """
@@ -151,7 +151,7 @@ def _new(db: sqlite3.Connection, short: str, moments: Sequence[Moment]) -> list[
 
 
 def _buried(db: sqlite3.Connection, uuids: Mapping[str, str]) -> set[str]:
-    """Return the uuids, by their hashes, of what was forgotten."""
+    """Return the uuids, by their hashes, of forgotten moments."""
     buried = "SELECT hash FROM forgotten WHERE hash IN (SELECT value FROM json_each(?))"
     return {uuids[hash] for (hash,) in db.execute(buried, [json.dumps([*uuids])])}
 
@@ -177,7 +177,7 @@ class Read:
 
 
 def read(file: Path, agent: str, before: Session | None = None, *, outputs: bool = False) -> Read:
-    """Read a transcript, on from where `before` stopped, with `outputs` with what each call printed.
+    """Read a transcript, on from where `before` stopped, with `outputs` with the output of each call.
 
     A file that shrank or whose beginning changed is read from the start. A session that this product
     started has no moments. Raises VaultError if the file cannot be read.

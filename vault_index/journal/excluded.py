@@ -35,7 +35,7 @@ class Exclude:
     def apply(
         self, all_moments: Iterable[Moment], folder: str, *, outputs: bool = False
     ) -> tuple[Moment, ...]:
-        """Return moments of a session in a folder that tell nothing of what is excluded.
+        """Return moments of a session in a folder that tell nothing of excluded files.
 
         A call that names such a file itself keeps no result. With `outputs` one whose result alone names
         it keeps the rest.
@@ -91,7 +91,7 @@ def _name(match: re.Match[str]) -> str:
 
 
 def _without(moment: Moment, out: set[str], outputs: bool) -> Moment | None:
-    """Return a moment without what is out; None for a change of it."""
+    """Return a moment without the excluded names; None for a change of such a file."""
     if not out & _names_in(moment):
         return moment
     if moment.kind in CHANGES and moment.about in out:

@@ -223,7 +223,7 @@ def _finish(journal: Journal, wanted: _ForgetRequest) -> Forgotten:
 
 
 def _delete(journal: Journal, wanted: _ForgetRequest) -> int:
-    """Delete wanted sessions, or their wanted records, from the database; return how many went whole."""
+    """Delete wanted sessions, or wanted records, from the database; return the number of sessions."""
     removed = 0
     with state.writing(journal.home) as db:
         where = f"WHERE id IN ({state.slots(wanted.sessions)})"

@@ -231,7 +231,7 @@ def complete(journal: Journal) -> completing.Completed:
 
 
 def complete_later(journal: Journal, stats: JournalStats) -> int:
-    """Have a process of its own make the vectors that sessions lack; return how many sessions do.
+    """Have a process of its own make the vectors that sessions lack; return the number of these sessions.
 
     None is started where the embedder has just failed. Raises OSError.
     """

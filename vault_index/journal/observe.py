@@ -294,7 +294,7 @@ def _conclusions(texts: Sequence[str]) -> list[str]:
 
 
 def _is_statement(sentence: str, least: int) -> bool:
-    """Whether a sentence states something: neither what comes next nor a courtesy nor a question."""
+    """Whether a sentence states something: neither a next step nor a courtesy nor a question."""
     if len(sentence) < least or sentence[0] in "{[" or sentence.endswith(("?", ":")):
         return False
     if vocabulary.is_chatter(sentence):
@@ -401,7 +401,7 @@ def _investigated(observations: Sequence[Record], searches: Sequence[str]) -> li
 
 
 def _learned(observations: Sequence[Record]) -> list[str]:
-    """Return a fact of each observation that found something out: what it concludes."""
+    """Return a fact of each observation that found something out: its conclusion."""
     lines = []
     for record in observations:
         if record.type in ("discovery", "bugfix", "decision"):

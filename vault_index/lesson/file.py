@@ -78,7 +78,7 @@ class LessonFile:
 
     @classmethod
     def of(cls, data: bytes, path: str) -> LessonFile:
-        """Take a file's bytes apart. Raises LessonError, with the line, for what is not UTF-8 text."""
+        """Take a file's bytes apart. Raises LessonError, with the line, for bytes that are not UTF-8."""
         bom = BOM if data.startswith(BOM.encode()) else ""
         return cls.of_text(decode(data, path), path, bom)
 

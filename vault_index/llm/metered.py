@@ -226,7 +226,7 @@ class _Pieces:
 
 
 def _did_nothing(error: Exception) -> bool:
-    """Whether no model did anything: what was written down for the call is taken back."""
+    """Whether no model did anything: the booking of the call is taken back."""
     final = error.final if isinstance(error, PassingError) else error
     if isinstance(final, errors.ModelCallError):
         return isinstance(final, errors.ModelAwayError | errors.ModelToolsError)

@@ -263,7 +263,7 @@ class HttpBackend(backend.Backend):
         raise NotImplementedError
 
     def _has_simpler_form(self, _answered: Answered, _body: Mapping[str, Any]) -> bool:
-        """Whether the next request will leave out what the server did not take of this one."""
+        """Whether the next request will leave out the part that the server did not take of this one."""
         return False
 
     def _post(self, body: Mapping[str, Any], stream: StreamedReply | None) -> Answered:

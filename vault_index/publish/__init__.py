@@ -167,7 +167,7 @@ def publish(
 
 
 def publish_rows(vault: Vault, uri: str, progress: Progress) -> int:
-    """Publish the rows of a vault that differ; return how many were written. Raises StoreError."""
+    """Publish the rows of a vault that differ; return the number of written rows. Raises StoreError."""
     opened = vault.open_index()
     mark = f"{name_of(vault)}: "
     schema = schema_of(opened.embedder)

@@ -156,7 +156,7 @@ class SharedVectors:
         return self._table.count()
 
     def publish(self, source: Table, progress: Progress) -> int:
-        """Add the vectors of an index's rows that are not there; return how many.
+        """Add the vectors of an index's rows that are missing; return their number.
 
         Two who publish at once make no duplicate. Raises StoreError.
         """
@@ -197,7 +197,7 @@ def write(
 
 
 def marked(index: Path) -> set[str]:
-    """Return the hashes of what was taken into an index and not compared yet."""
+    """Return the hashes of vectors that were taken into an index and not compared yet."""
     return {str(key) for key in files.read_json(index / MARKS).get("taken", ())}
 
 

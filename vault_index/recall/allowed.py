@@ -246,7 +246,7 @@ def _superseding_copies(store: Reader, hits: Sequence[Hit]) -> dict[str, str]:
 
 @once
 def _superseded(store: Reader) -> dict[str, str]:
-    """Return the ids of the superseded lessons, with what supersedes each."""
+    """Return the ids of the superseded lessons, each with its successor."""
     newer = _superseding(store)
     named = {}
     for row in store.wholes("lesson_id", "title") if newer else ():

@@ -281,7 +281,7 @@ def _strongest(vault: Vault, failed: Failure, received: Received, text_only: boo
 
 
 def _allowed(vault: Vault, hit: Hit) -> tuple[Hit | None, str]:
-    """Return the newest lesson that says what a hit does, or why no agent may get it."""
+    """Return the newest lesson with a hit's content, or the reason for which no agent may get it."""
     if not allowed.only_trusted(vault, [hit]):
         return None, silence.UNTRUSTED
     right = allowed.newest(vault, allowed.only_right(vault, [hit]))

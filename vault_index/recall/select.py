@@ -178,7 +178,7 @@ def _own_rules(vault: Vault) -> list[Hit]:
 
 
 def without_vault(config: Config, project: Path, session: str) -> str:
-    """Return the block for a session's start without a vault: what was done here last, or ""."""
+    """Return the block for a session's start without a vault: the last work here, or ""."""
     recap = _recap(config, project, session)
     return block.injection([], config.token_budget, journal=recap) if recap else ""
 

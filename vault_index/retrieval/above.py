@@ -25,7 +25,7 @@ MAX_ABOVE = 8  # vaults above one
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """A vault above, by its entry. `name` marks what comes from it."""
+    """A vault above, by its entry. `name` marks its lessons."""
 
     name: str
     entry: str

@@ -266,7 +266,7 @@ def count_skills(vault: Vault) -> int:
 
 
 def _search(vault: Vault, table: Reader, query: Query, where: str | None) -> Results:
-    """Return the first `k` hits of a table above the query's least score, and what was left out."""
+    """Return the first `k` hits of a table above the query's least score, and those left out."""
 
     def refuse(hit: Hit) -> str:
         return "" if query.min_score is None else below(hit.shown_score, query.min_score)

@@ -1,4 +1,4 @@
-"""A vault as it was at a commit, and what became of a lesson since it was written."""
+"""A vault as it was at a commit, and the history of a lesson."""
 
 from __future__ import annotations
 

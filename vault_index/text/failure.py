@@ -289,7 +289,7 @@ def _only_counts(line: str) -> bool:
 
 
 def normalise(line: str) -> str:
-    """Return a line without what changes from run to run: paths, numbers, hashes, times; folded.
+    """Return a line without the parts that change from run to run: paths, numbers, hashes, times; folded.
 
     Twice is as good as once.
     """
@@ -300,7 +300,7 @@ def normalise(line: str) -> str:
 
 
 def words_of_line(line: str) -> list[str]:
-    """Return the words of a line of output without what changes from run to run."""
+    """Return the words of a line of output without those that change from run to run."""
     return terms_of(_PLACE.sub(" ", normalise(line)))
 
 

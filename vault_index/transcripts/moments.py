@@ -264,7 +264,7 @@ class Moments:
             self._has_answered = True
 
     def _aside(self, event: TranscriptEvent) -> None:
-        """Add why a hook stopped something, or what a `!cmd` printed if that failed."""
+        """Add the reason of a hook that stopped something, or the output of a `!cmd` that failed."""
         text, prompt = self._clean(event.text), self._turn.prompt
         if event.kind == events.STOPPED:
             self._turn.steps.append(self._moment(FAILED, event, text=text, about=HOOK))

@@ -214,7 +214,7 @@ def corrects(prompt: str) -> bool:
 
 
 def chooses(prompt: str) -> bool:
-    """Whether a prompt chooses among what was offered: "the second one"."""
+    """Whether a prompt chooses among offers: "the second one"."""
     return len(prompt) < _LOOKED_AT and bool(_CHOICE.search(straight(prompt[:200])))
 
 
@@ -242,7 +242,7 @@ def has_error(text: str) -> bool:
 
 
 def error_line(text: str) -> str:
-    """Return the line of an output that says best what went wrong."""
+    """Return the line of an output that describes the failure best."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not _EXIT_CODE.fullmatch(line)] or [""]
     return next(filter(_WRONG.search, lines), lines[0])
@@ -274,7 +274,7 @@ def concludes(sentence: str) -> bool:
 
 
 def remains(sentence: str) -> bool:
-    """Whether a sentence says what is left to do."""
+    """Whether a sentence names work left to do."""
     sentence = straight(sentence)
     return bool(_REMAINS.search(sentence)) and not _GOES_ON.match(sentence)
 

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Passes that began and ended, and what came of them. `last` and `trouble` are for people."""
+    """The passes that began and ended, and their outcome. `last` and `trouble` are for people."""
 
     def __init__(self, say: Callable[[str], None], events: FileEvents) -> None:
         self.last = ""  # what the last pass that wrote did
@@ -115,7 +115,7 @@ class Progress:
             self._say("\n".join([self.last, *problems]))
 
     def _take_reason(self, no_vectors: str) -> None:
-        """Say once why what is saved is found by words alone, and tell whoever asks."""
+        """Say once why saved files are found by words alone, and tell whoever asks."""
         if no_vectors:
             self.problems.append(f"{_NO_VECTORS}{no_vectors}")
             if no_vectors != self._no_vectors:

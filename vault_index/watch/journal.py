@@ -1,4 +1,4 @@
-"""The journal in the watcher: what grew is taken in and indexed beside the answers to prompts.
+"""The journal in the watcher: it takes in grown transcripts and indexes them while it answers prompts.
 
 A thread of its own does it with the embedder that is warm, so that a turn is found a moment after its
 end. Much at once is left to a process of lower priority.
@@ -68,7 +68,7 @@ class Growth:
 
 
 class JournalWatch:
-    """Takes in what grew, between `start` and the end of the process, and answers for the journal."""
+    """Takes in grown transcripts until the end of the process, and answers for the journal."""
 
     questions = "grown", "journal."  # how their names begin
 
@@ -172,7 +172,7 @@ class JournalWatch:
                 self._changed.notify_all()
 
     def _do(self, called: bool) -> None:
-        """Take in what grew; where nothing does any more, clean up."""
+        """Take in transcripts that grew; where none does any more, clean up."""
         if os.path.lexists(self.journal.folder / PENDING):
             importlib.import_module("vault_index.journal.forget").finish(self.journal)
         if called or self._settling:

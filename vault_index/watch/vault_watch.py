@@ -256,7 +256,7 @@ class VaultWatch:
         return () if self._reflog is None else files.stamp(self._reflog)
 
     def _pass(self, *, full: bool) -> Passed:
-        """Take in what was saved; with `full`, also do all that can wait."""
+        """Take in the saved files; with `full`, also do all that can wait."""
         if full:
             self.events.check()
             self._reflog = git.reflog(self.root)

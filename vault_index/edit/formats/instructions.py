@@ -66,7 +66,7 @@ def titled(subject: str, title: str) -> str:
 
 
 def is_overview(heading: str) -> bool:
-    """Whether a heading stands above what a project is."""
+    """Whether a heading stands above the description of a project."""
     return slugify(heading) in _OVERVIEW
 
 
@@ -88,7 +88,7 @@ def why_none(text: str) -> str:
 
 
 def _is_command(text: str) -> bool:
-    """Whether a text is commands and at most some words on what they do."""
+    """Whether a text is commands and at most some words on each."""
     lines = text.split("\n")
     in_code = blocks.code_lines(lines)
     prose = "\n".join(line for line, code in zip(lines, in_code, strict=True) if not code)

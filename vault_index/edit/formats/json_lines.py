@@ -37,7 +37,7 @@ _NOT_JSON = "write an object a line, or one array of objects"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The parts of one object: its draft without a file, and what goes into the file."""
+    """The parts of one object: its draft without a file, and the content of the file."""
 
     draft: Draft
     id: str

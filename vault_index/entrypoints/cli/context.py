@@ -29,7 +29,7 @@ MAX_LINKS = 1000  # of a vault that are remembered
 
 
 def note(message: str) -> None:
-    """Print what belongs beside the answer, on stderr."""
+    """Print a line beside the answer, on stderr."""
     output.say(message, err=True)
 
 

@@ -224,7 +224,7 @@ async def _as_html(events: Events) -> Events:
 
 
 def html_of_answer(answer: Mapping[str, Any]) -> str:
-    """Return an answer with what it rests on, as HTML in which nothing acts."""
+    """Return an answer with its sources, as HTML in which nothing acts."""
     is_open = not answer["sources"] and (not answer["model"] or bool(answer["trouble"]))
     shown = answer["passages"] if is_open else answer["sources"]
     numbers = {each["number"] for each in shown}

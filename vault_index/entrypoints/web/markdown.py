@@ -102,7 +102,7 @@ def _words_of(token: Token) -> str:
 
 
 def _bounded(text: str) -> tuple[str, int]:
-    """Return as much of a text as is rendered, whole lines if possible, and how much is left out."""
+    """Return the part of a text that is rendered, whole lines if possible, and the size of the rest."""
     shown = "".join(text.splitlines(keepends=True)[:MAX_LINES])[:MAX_CHARS]
     if len(shown) < len(text) and "\n" in shown:
         shown = shown[: shown.rindex("\n") + 1]
@@ -198,7 +198,7 @@ def _coloured(code: str, language: str) -> str:
 
 
 def with_marks(text: str, marked: re.Pattern[str] | None, mark: Mark = _highlight) -> Markup:
-    """Return a text as HTML with what matches in a mark of its own."""
+    """Return a text as HTML with each match in a mark of its own."""
     text, html, end = visible(text), "", 0
     for match in marked.finditer(text) if marked else ():
         html += f"{escape(text[end : match.start()])}{mark(match)}"

@@ -52,7 +52,7 @@ routes = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A hit with what is shown of it."""
+    """A hit with its parts to show."""
 
     hit: Hit
     title: Markup

@@ -20,7 +20,7 @@ def prompts() -> list[str]:
 
 @lru_cache(maxsize=1)
 def failures() -> tuple[Failure, ...]:
-    """Return the failed commands with what they printed."""
+    """Return the failed commands with their output."""
     blocks = _read("failures.txt").split("\n\n")
     parts = (block[2:].partition("\n") for block in blocks if block.startswith("$ "))
     return tuple(failure.read(command, output) for command, _, output in parts)
