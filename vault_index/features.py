@@ -104,7 +104,7 @@ class Feature:
         """Inform the user about a vault that was made, or was there."""
 
     def at_full_pass(self, vault: Vault) -> bool:
-        """Do what can wait until the watcher is quiet; return whether there is more to do."""
+        """Do work that can wait until the watcher is quiet; return whether there is more to do."""
         return False
 
     def watch(self, embedder: SharedEmbedder, say: Callable[[str], None]) -> JournalWatch | None:
@@ -122,7 +122,7 @@ class Feature:
         progress_of: Callable[[str], Progress],
         engine: str,
     ) -> Published | None:
-        """Bring the index up to date by `index`, publish it, and return what was published."""
+        """Bring the index up to date by `index`, publish it, and return the counts of published rows."""
         return None
 
     # doors

@@ -173,7 +173,7 @@ def state(home: Path) -> ModelState:
 
 
 def why_missing(config: Config) -> str:
-    """Return why there is no embedder, with the command that brings it."""
+    """Return the reason for no embedder, with the command that brings it."""
     if not config.is_built_in:
         return f"the setting `embedder` is {config.embedder}"
     now = state(config.home)

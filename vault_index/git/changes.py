@@ -135,7 +135,7 @@ def _files(top: Path, revisions: Sequence[str]) -> Iterator[ChangedFile]:
 
 
 def _read_untracked(result: Difference, paths: Sequence[str], room: int) -> int:
-    """Add files that git does not track yet; return how many characters are left."""
+    """Add files that git does not track yet; return the number of characters left."""
     for path in paths[:MAX_UNTRACKED]:
         try:
             data = index_files.read(result.top / path, BIG_FILE_BYTES + 1)

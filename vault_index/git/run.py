@@ -187,7 +187,7 @@ def ask_bytes(
 
 
 def command(folder: Path, *arguments: str, answers: Sequence[int] = (0,)) -> str:
-    """Run git in a folder and return what it printed, without the last line end.
+    """Run git in a folder and return its output, without the last line end.
 
     For what changes something. Nobody is asked anything; no hook runs, but for the user's own at a
     `push`. `answers` are the exit statuses that are answers; raises GitError, with git's own words, for

@@ -52,7 +52,7 @@ def complete(vault: Vault, progress: Progress) -> bool:
 
 
 def _check(vault: Vault, hashes: Mapping[str, str], progress: Progress) -> dict[str, Withheld]:
-    """Return what keeps files from agents, of those that still are as they were indexed."""
+    """Return the reasons that keep files from agents, of files that are as they were indexed."""
     found: dict[str, Withheld] = {}
     with diff.withholding(vault) as withheld:
         for done, (path, hashed) in enumerate(hashes.items(), start=1):

@@ -413,7 +413,7 @@ def embedder_for(
 
 
 def _why_missing(vault: Vault | Journal) -> str:
-    """Return why there is no embedder here; "" where there is one, or a server that may answer."""
+    """Return the reason for no embedder here; "" where there is one, or a server that may answer."""
     try:
         return "" if vault.embedder is not None else download.why_missing(vault.config)
     except EmbedderError as error:
@@ -421,7 +421,7 @@ def _why_missing(vault: Vault | Journal) -> str:
 
 
 def why_away(vault: Vault) -> str:
-    """Return why no vector can be made now; "" where the embedder answers."""
+    """Return the reason for which no vector can be made now; "" where the embedder answers."""
     try:
         embedder = vault.embedder
         if embedder is None:

@@ -291,7 +291,7 @@ class LanceTable:
 
     @_with_our_errors
     def begin_bm25(self, text: str, column: str, limit: int) -> Callable[[], pa.Table]:
-        """Have LanceDB look for a text beside other work; return what waits for its answer."""
+        """Have LanceDB look for a text beside other work; return a function that waits for its answer."""
         query = self._table.query().nearest_to_text({"query": MatchQuery(text, column)})
         query.limit(limit)
         found = self._begin(_chosen(query, ["_score"]), max_batch_length=limit, timeout=None)
@@ -549,7 +549,7 @@ class Table(LanceTable):
         return incomplete, sum(map(len, pieces))
 
     def set_withheld(self, wheres: Iterable[str], why: Mapping[str, str]) -> int:
-        """Write why hooks leave rows out, by path, in one commit; return how many rows filters name."""
+        """Write why hooks leave rows out, by path, in one commit; return the number of named rows."""
         import pyarrow as pa
 
         pieces = []

@@ -155,7 +155,7 @@ def _show(answer: HitList, wanted: Query, kinds: tuple[str, ...]) -> None:
 
 
 def _nothing(kinds: tuple[str, ...]) -> str:
-    """Return why nothing was found: nothing matches, or there is no lesson yet."""
+    """Return the reason for no hit: nothing matches, or there is no lesson yet."""
     is_local = not hasattr(context.place(), "uri")
     if is_local and "skills" not in kinds and not any(context.vault().lessons_dir.rglob("*.md")):
         return 'the vault has no lesson yet; write the first: lessons add "what you learned"'
