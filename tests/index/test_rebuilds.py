@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.commands import BIN, run
@@ -17,10 +19,11 @@ from tests.support.files import MakeVault, lesson_text, write
 from tests.support.indexed import HEAP, LOCK, PIPE, assert_same_as_a_rebuild, ids, later, with_words
 from vault_index.errors import WriteError
 from vault_index.index import reconcile
-from vault_index.retrieval import query
-from vault_index.store import manifest
+from vault_index.retrieval import entries, query
+from vault_index.store import manifest, ownership
 from vault_index.store.lance import Table
-from vault_index.vault import open_vault
+from vault_index.store.sync import REBUILD_LOCK, Stats
+from vault_index.vault import Vault, open_vault
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +45,64 @@ def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
     assert reconcile.rebuild(vault).rebuilt == "asked for"
     assert reader.store.count() == 1  # the old folder stands until nobody can stand on it
     assert vault.open_index().store.index != reader.store.index
+
+
+class SavingEmbedder(WordEmbedder):
+    """Has lessons saved and indexed while it embeds those of a rebuild."""
+
+    def __init__(self, vault: Vault) -> None:
+        super().__init__()
+        self.vault = open_vault(vault.root)
+        with_words(self.vault)
+        self.saved: list[Stats] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        if not self.saved:
+            write(self.vault.lessons_dir / "b.md", LOCK)
+            (self.vault.lessons_dir / "c.md").unlink()
+            self.saved.append(reconcile.at_once(self.vault, full=False))
+            assert ids(self.vault) == ["a", "b"]
+            assert query.find(self.vault, "migrations wait for a lock")[0].lesson_id == "b"
+        return super().embed_documents(texts)
+
+
+def test_a_save_does_not_wait_for_a_rebuild_and_is_in_it(make_vault: MakeVault) -> None:
+    """Issue 56, the row of `--rebuild`: it embedded while it held the writer's lock."""
+    vault = make_vault({"a.md": HEAP, "c.md": PIPE}, words=True, indexed=True)
+    before = manifest.current(vault.index_dir)
+    saving = SavingEmbedder(vault)
+    with_words(vault, saving)
+    assert reconcile.rebuild(vault).rebuilt == "asked for"
+    assert [(stats.busy, stats.added, stats.removed) for stats in saving.saved] == [(False, 1, 1)]
+    assert manifest.current(vault.index_dir) != before
+    assert {each.id for each in entries.entries(vault)} == {"a", "b"}
+    assert_same_as_a_rebuild(vault)
+
+
+def test_a_rebuild_that_is_stopped_leaves_the_index_in_force(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP, "b.md": LOCK}, words=True, indexed=True)
+    before = manifest.current(vault.index_dir)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest, "put_in_force", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            reconcile.rebuild(vault)
+    assert manifest.current(vault.index_dir) == before
+    assert reconcile.sync(vault).unchanged == 2
+    assert_same_as_a_rebuild(vault)
+    assert not (vault.index_dir / manifest.REBUILDING).exists()
+
+
+def stopped(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_two_rebuilds_do_not_build_in_one_folder(make_vault: MakeVault) -> None:
+    vault = make_vault({"a.md": HEAP}, words=True, indexed=True)
+    with ownership.held(vault.index_dir, wait=False, name=REBUILD_LOCK):
+        assert reconcile.rebuild(vault, wait=False).busy
+        assert not reconcile.sync(vault, wait=False).busy
+    with ownership.held(vault.index_dir, wait=False):
+        assert reconcile.rebuild(vault, wait=False).busy
 
 
 # interruptions

@@ -94,8 +94,12 @@ def sync(
 
 
 def rebuild(vault: Vault, *, wait: bool = True, progress: Progress = _silent) -> Stats:
-    """Build a new index beside the old one, without anything that is kept, and swap."""
-    return LessonSource(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
+    """Build a new index beside the old one, without anything that is kept, and swap.
+
+    Saves are taken in meanwhile, and are in the new one.
+    """
+    stats = LessonSource(vault, progress=progress).sync_or_by_words(rebuild=True, wait=wait)
+    return _with_completed(stats, complete(vault)) if stats.is_unfinished else stats
 
 
 def complete(
@@ -175,6 +179,7 @@ class LessonSource(Source[Diff, Stats]):
     columns = LESSONS
     schema = manifest.SCHEMA
     folder = f"{FOLDER}/"
+    rebuilds_aside = True
 
     def __post_init__(self) -> None:
         super().__init__(self.vault)

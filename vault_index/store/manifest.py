@@ -41,6 +41,7 @@ NO_EMBEDDER = "none"
 MAY_LACK = 0.1
 
 BUILDING = "building"  # the folder of an index that is not whole yet
+REBUILDING = "rebuilding"  # the same, while others write the one in force
 _OVERTAKEN = "?"  # as the hash of a file that a killed writer may have written
 UNKNOWN = ("", _OVERTAKEN)
 _FILE = "manifest.json"
@@ -318,5 +319,5 @@ def remove_all(folder: Path) -> None:
     with files.writing(folder):
         (folder / index_files.POINTER).unlink(missing_ok=True)
         for index in folder.iterdir():
-            if index.name == BUILDING or ownership.INDEX_NAME.fullmatch(index.name):
+            if index.name in (BUILDING, REBUILDING) or ownership.INDEX_NAME.fullmatch(index.name):
                 ownership.remove_tree(index)

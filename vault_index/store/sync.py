@@ -24,9 +24,10 @@ process):
     manifest.save  all of it                -  (dirty.json goes last: a kill before that repeats work)
 
 A rebuild takes the same steps in the folder `building`, which nobody reads, and the next rebuild
-resumes it. After its rename and before `current` names it, it is an index that nobody reads: the
-next rebuild removes it. Readers stay at the version of the tables that they opened until the manifest
-is another one.
+resumes it. One that a person asked for goes on in `rebuilding`, while saves are written to the index in
+force; at its end, under the lock, it takes them in. After its rename and before `current` names it, it is
+an index that nobody reads: the next rebuild removes it. Readers stay at the version of the tables that
+they opened until the manifest is another one.
 
 More than `MANY` vectors are not waited for: the rows are written without, and are found by their words
 until `completing` has made them.
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from vault_index.config import Config
 
 ASKED_FOR = "asked for"  # the reason of a rebuild: nothing that is kept is believed
+REBUILD_LOCK = "rebuild.lock"  # who builds an index aside, while others may write the one in force
 DAMAGED = "the index was damaged"
 MANY = 128  # vectors: so many are made in two seconds, while rows are written; more of them later
 # where a setting comes from that holds for one command
@@ -230,6 +232,7 @@ class Source(ABC, Generic[Changes, Result]):
     schema: int
     to_change = "run `lessons index --rebuild` to change the index"  # to another embedder
     starts_by_words = True  # whether a first index is made without an embedder that fails
+    rebuilds_aside = False  # whether saves are taken in while a rebuild that was asked for goes on
     folder = ""  # in front of a file's path in its rows
 
     def __init__(self, owner: Owner) -> None:
@@ -308,6 +311,8 @@ class Source(ABC, Generic[Changes, Result]):
         nothing is done.
         """
         folder = self.owner.index_dir
+        if rebuild and self.rebuilds_aside and manifest.current(folder) is not None:
+            return self._timed(self._rebuild_aside(wait=wait))
         version, reason, work = (None, ASKED_FOR, None) if rebuild else self._look()
         if work and self.is_current(work):
             return self._timed(self.nothing(work))
@@ -334,11 +339,36 @@ class Source(ABC, Generic[Changes, Result]):
 
         The caller holds the lock.
         """
-        building = self._start_building(resume=resume and reason != ASKED_FOR)
+        building = self._start_building(manifest.BUILDING, resume=resume and reason != ASKED_FOR)
         known = self.load(building)
         stats = self.update(Work(building, known, self.compare(known, rebuild=True), reason))
         manifest.put_in_force(building, keep_seconds=keep_seconds)
         return self._timed(replace(stats, rebuilt=reason))
+
+    def _rebuild_aside(self, *, wait: bool) -> Result:
+        """Build a new index while others write the one in force; the lock is held for the swap alone.
+
+        It takes in all saves of that time before the swap.
+        """
+        folder = self.owner.index_dir
+        with ownership.held(folder, wait=wait, name=REBUILD_LOCK) as is_only:
+            if not (is_only and self._is_free(wait=wait)):
+                return replace(self.nothing(None), busy=True)
+            building = self._start_building(manifest.REBUILDING, resume=False)
+            known = self.load(building)
+            changes = self.compare(known, rebuild=True)
+            stats = self.update(Work(building, known, changes, ASKED_FOR))
+            with ownership.held(folder, wait=True):
+                known = self.load(building)
+                since = Work(building, known, self.compare(known))
+                if not self.is_current(since):
+                    stats = _with_more(stats, self.update(since))
+                manifest.put_in_force(building)
+        return replace(stats, rebuilt=ASKED_FOR)
+
+    def _is_free(self, *, wait: bool) -> bool:
+        with ownership.held(self.owner.index_dir, wait=wait) as is_free:
+            return is_free
 
     def _timed(self, stats: Result) -> Result:
         return replace(stats, seconds=time.monotonic() - self.started)
@@ -413,9 +443,9 @@ class Source(ABC, Generic[Changes, Result]):
             return True
         return manifest.version(index) != version or manifest.is_dirty(index)
 
-    def _start_building(self, *, resume: bool) -> Path:
+    def _start_building(self, name: str, *, resume: bool) -> Path:
         """Return the next index's folder, maybe with an interrupted build. Raises WriteError."""
-        building = self.owner.index_dir / manifest.BUILDING
+        building = self.owner.index_dir / name
         if resume and self._can_resume(building):
             return building
         ownership.remove_tree(building)
@@ -510,6 +540,18 @@ class Writer:
         none = [0.0] * self.table.dimension
         with_all = [{**row, VECTOR: vectors.get(row["content_hash"], none)} for row in rows]
         return with_all, frozenset(wanted.keys() - vectors.keys())
+
+
+def _with_more(stats: Result, later: Result) -> Result:
+    """Return the result of a rebuild with what was taken in at its end."""
+    return replace(
+        stats,
+        added=stats.added + later.added,
+        embedded=stats.embedded + later.embedded,
+        lacking=later.lacking,
+        unchecked=later.unchecked,
+        problems=later.problems,
+    )
 
 
 def _lacking_rows(
