@@ -68,7 +68,8 @@ def test_five_hits_are_titles_ids_and_the_sentence_that_matches(team: Vault) -> 
     assert shown.endswith("</lessons>\nWhole text: `lessons show ID`.\n")
     a_person = run("lessons", "search", DISK, cwd=team.root).out
     assert a_person.startswith("1. The ")
-    assert "%" in a_person
+    assert "(by its words)" in a_person
+    assert "(by its words)" not in shown
 
 
 def test_where_nothing_is_near_one_line_has_the_nearest_two(team: Vault) -> None:
