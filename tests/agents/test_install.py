@@ -14,6 +14,7 @@ from tests.support.commands import BIN, Ran, run
 from tests.support.files import write
 from tests.support.terminals import at_terminal
 from vault_index.entrypoints import agents
+from vault_index.hotpath.agents import AGENTS
 
 EVENTS = {"UserPromptSubmit", "SessionStart", "PostToolUseFailure", "PreToolUse", "SubagentStart"}
 OTHERS: dict[str, Any] = {
@@ -113,6 +114,13 @@ def test_claude_may_read_lessons_unasked_until_it_is_uninstalled(
     assert json.loads(settings.read_text())["permissions"]["allow"] == [*had, *UNASKED]
     agents.uninstall(settings)
     assert (json.loads(settings.read_text()) if settings.exists() else {}) == before
+
+
+@pytest.mark.parametrize("name", ["arguments", "reader", "sessions"])
+def test_no_agent_is_taken_for_another(name: str) -> None:
+    """As one would be that inherits from another agent."""
+    values = [value for agent in AGENTS if (value := getattr(agent, name))]
+    assert len(values) == len({*values})
 
 
 @pytest.mark.parametrize("agent", ["claude", *JSON_AGENTS])
