@@ -278,6 +278,20 @@ def limit_memory(threads: int, mapped: int = MMAP_BYTES) -> None:
             _libc().mallopt(M_TRIM_THRESHOLD, KEPT_BLOCKS * mapped)
 
 
+def allow_open_files(count: int) -> None:
+    """Let this process have so many files open, or as many as the system allows it.
+
+    The usual limit is 1,024, on macOS 256. A child process has the same one.
+    """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if resource.RLIM_INFINITY != soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def trim_memory() -> None:
     """Return free memory to the system."""
     with contextlib.suppress(AttributeError, OSError):

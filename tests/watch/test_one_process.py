@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,3 +105,16 @@ def test_a_broken_vault_keeps_no_other_from_an_answer(vaults: tuple[Vault, Vault
         write(first.lessons_dir / "vault.toml", "")
         soon(lambda: run("lessons", "watch", "--background", cwd=first.root).code == 0)
         assert status(first)["pid"] == state["pid"]
+
+
+def test_a_watcher_may_open_the_files_of_many_vaults() -> None:
+    """Issue 56, row 8: 200 vaults had 1,191 files open, and the usual limit is 1,024."""
+    program = (
+        "import resource; from vault_index import native; limit = resource.RLIMIT_NOFILE;"
+        "hard = resource.getrlimit(limit)[1]; resource.setrlimit(limit, (64, hard));"
+        "native.allow_open_files(4096); print(*resource.getrlimit(limit))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    soft, hard = map(int, done.stdout.split())
+    assert soft == (4096 if hard == resource.RLIM_INFINITY else min(4096, hard))

@@ -36,6 +36,7 @@ UPGRADED = "another version of lessons-vault was installed"
 MAX_PACE_SECONDS = 1.0  # of an answer that counts: one may have waited for a save
 NEW_SHARE, TOLD_SHARE = 0.1, 0.2  # of the latest in the usual time; of a change that hooks are told
 CLOSE_SECONDS = 2.0  # for the vaults to close; whatever goes on then ends with the process
+OPEN_FILES = 4096  # six for each vault that was used within an hour
 # How long a pass may hold the interpreter while a prompt waits for it: a prompt asks for it ten times,
 # after each wait for LanceDB or the model. Python's own 5 ms come to longer than the prompt takes.
 SWITCH_SECONDS = 0.0005
@@ -62,6 +63,7 @@ class Watcher:
     def run(self) -> str:
         """Watch the first vault, and others when they are asked for; return the reason for the end."""
         native.limit_memory(AT_ONCE)
+        native.allow_open_files(OPEN_FILES)
         sys.setswitchinterval(SWITCH_SECONDS)
         first, _ = self._open(self._root, wanted=True)
         first.ready.wait(FIRST_SECONDS)
