@@ -53,7 +53,7 @@ def typed(vault: Vault, *words: str) -> str:
 
 
 def prompted(vault: Vault, prompt: str) -> str:
-    """Return what a hook prints for a prompt."""
+    """Return the output of a hook for a prompt."""
     event = Event("UserPromptSubmit", "s", prompt=prompt, cwd=str(vault.root))
     answer = respond(vault, event, by="process", ms=1.0)
     return "" if answer is None else str(answer)

@@ -134,7 +134,7 @@ def _decoder(kind: Any) -> Decode | None:
     if kind in _AS_THEY_ARE:
         return None
     if kind in (datetime, date):
-        return kind.fromisoformat  # type: ignore[no-any-return]
+        return kind.fromisoformat  # type: ignore[no-any-return]  # of date and datetime
     if kind is Path:
         return Path
     origin, inner = typing.get_origin(kind), typing.get_args(kind)

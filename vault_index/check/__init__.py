@@ -172,7 +172,7 @@ def of_text(
     words: bool = True,
     kept: KeptFindings | None = None,
 ) -> list[Finding]:
-    """Check the words of a file; `categories` are those of other lessons, against which to compare.
+    """Check the words of a file; `categories` are of other lessons, to compare with.
 
     In a file that is not a lesson, only errors of prompt injection count. A rule that takes more than
     `seconds` of processor time is itself an error: nothing is shared unchecked. Without `orders`, prompt

@@ -142,7 +142,7 @@ class Put:
 def put_item(
     vault: Vault, item: SentText, categories: Mapping[str, Sequence[str]], *, only_new: bool
 ) -> Put:
-    """Put an item into a lesson. `categories` are those of existing lessons, by id."""
+    """Put an item into a lesson. `categories` are of existing lessons, by id."""
     id, text, filed, source = item.id, item.text, item.categories, item.source
     try:
         if id not in categories:

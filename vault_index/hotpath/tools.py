@@ -83,7 +83,7 @@ def _approved(config: str | None, folders: list[str], projects: list[Any]) -> se
 
 
 def _ours(servers: Any) -> list[str]:
-    """Return the names of the servers that are ours, among those of a settings file."""
+    """Return the names of our own servers in a settings file."""
     return [
         name
         for name, server in (servers.items() if isinstance(servers, dict) else ())

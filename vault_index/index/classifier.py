@@ -302,7 +302,7 @@ def _by_phrase(
 
 
 def _prose(text: str) -> tuple[str, str]:
-    """Return the words of a text without its code, and those of its first sentence."""
+    """Return the words of a text without its code, and of its first sentence."""
     prose = passages.prose(text)
     first = _SENTENCE_END.split(prose.strip(), maxsplit=1)[0]
     return _plain(prose), _plain(first)

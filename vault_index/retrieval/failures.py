@@ -157,7 +157,7 @@ def _search(
     floors: Floors,
     passed: Collection[str] = (),
 ) -> FailureHits:
-    """Return the best hits for a failure; without vectors those of full text."""
+    """Return the best hits for a failure; without vectors by full text."""
     first, _, whole = failed.queries  # the second has no word that the first has not
     text = query.searched(f"{first}\n{whole}")
     shares = zip(TEXTS, _embedded(failed), strict=True)

@@ -95,7 +95,7 @@ def excerpt_of(text: str, chars: int, marked: re.Pattern[str] | None, title: str
 
 
 def _words_of(token: Token) -> str:
-    """Return the words of a block, with those of its links and images."""
+    """Return the words of a block, its links and its images."""
     if not token.children:
         return token.content
     return "".join(child.content or " " * child.type.endswith("break") for child in token.children)
