@@ -148,7 +148,7 @@ def shown(rows: Iterator[Row]) -> Iterator[Row]:
     """Print rows as they come."""
     for what, figure, unit in rows:
         printed = f"{figure:.3f}" if isinstance(figure, float) else str(figure)
-        print(f"{what:<66} {printed:>10} {unit}", flush=True)  # noqa: T201
+        print(f"{what:<66} {printed:>10} {unit}", flush=True)  # noqa: T201  # the table of a benchmark
         yield what, figure, unit
 
 

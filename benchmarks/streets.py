@@ -189,15 +189,20 @@ class Street:
 
 def measure(street: Street) -> dict[str, list[Any]]:
     """Return the calls of each street, once all that is loaded at first use is loaded."""
-    for session in ("one", "two"):
-        begun = street.counted(("answer",), lambda: street.hook(session, "SessionStart"))  # noqa: B023  # called at once
-        asked = street.counted(
-            ("answer",),
-            lambda: street.hook(session, "UserPromptSubmit", prompt=PROMPT),  # noqa: B023  # called at once
-        )
-        found = street.counted(("answer",), lambda: street.run(COMMAND, "search", "docker cache"))
-        saved = street.counted(("vault",), lambda: street.save(f"It is so, says {session}."))  # noqa: B023  # called at once
-    return {"start": begun, "prompt": asked, "search": found, "save": saved}
+    _walk(street, "one")
+    return _walk(street, "two")
+
+
+def _walk(street: Street, session: str) -> dict[str, list[Any]]:
+    answer = ("answer",)
+    return {
+        "start": street.counted(answer, lambda: street.hook(session, "SessionStart")),
+        "prompt": street.counted(
+            answer, lambda: street.hook(session, "UserPromptSubmit", prompt=PROMPT)
+        ),
+        "search": street.counted(answer, lambda: street.run(COMMAND, "search", "docker cache")),
+        "save": street.counted(("vault",), lambda: street.save(f"It is so, says {session}.")),
+    }
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from tests.embed.ollama_server import OllamaServer
 from tests.support.commands import run
 from tests.support.embedders import WordEmbedder
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.indexed import assert_same_as_a_rebuild, with_words
+from tests.support.indexed import assert_same_as_a_rebuild, killed_at, with_words
 from tests.support.serving import answering
 from tests.support.watchers import soon, watched
 from vault_index import embed, files, publish
@@ -132,16 +132,8 @@ def test_a_kill_at_any_step_leaves_what_the_next_pass_completes(
     stopped = with_words(vault, StoppedEmbedder() if at == "a batch" else None)
     reconcile.sync(vault, completes=False)
 
-    def killed(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        if at == "the rows":
-            patch.setattr(Table, "merge_arrow", killed)
-        if at == "the manifest":
-            patch.setattr(manifest, "save", killed)
-        with pytest.raises(KeyboardInterrupt):
-            reconcile.complete(vault)
+    with killed_at(monkeypatch, at):
+        reconcile.complete(vault)
     again = open_vault(vault.root)
     going_on = with_words(again)
     assert reconcile.sync(again).lacking == 0

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import run
 from tests.support.files import MakeVault, lesson_text, write
-from tests.support.indexed import assert_same_as_a_rebuild, with_words
+from tests.support.indexed import assert_same_as_a_rebuild, killed_at, with_words
 from vault_index import api, check, files, publish
 from vault_index.entrypoints.hook import fallback
 from vault_index.errors import VaultError
@@ -22,7 +22,6 @@ from vault_index.recall import select, signpost
 from vault_index.retrieval import entries, query
 from vault_index.retrieval.hit import Hit, Query
 from vault_index.store import completing, filters, manifest, ownership
-from vault_index.store.lance import Table
 from vault_index.vault import Vault, open_vault
 from vault_index.watch import background_index
 
@@ -155,20 +154,12 @@ def test_a_kill_at_any_step_leaves_what_the_next_pass_completes(
 ) -> None:
     reconcile.sync(vault, completes=False)
 
-    def killed(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
     def killed_at_the_last(done: int, every: int) -> None:
         if at == "a check" and done == every:
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        if at == "the rows":
-            patch.setattr(Table, "merge_arrow", killed)
-        if at == "the manifest":
-            patch.setattr(manifest, "save", killed)
-        with pytest.raises(KeyboardInterrupt):
-            reconcile.complete(vault, progress_of_checks=killed_at_the_last)
+    with killed_at(monkeypatch, at):
+        reconcile.complete(vault, progress_of_checks=killed_at_the_last)
     again = open_vault(vault.root)
     with_words(again)
     assert BAD not in by_search(again, "zebra quota")

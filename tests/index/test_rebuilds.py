@@ -48,7 +48,7 @@ def test_a_rebuild_swaps_and_readers_go_on(make_vault: MakeVault) -> None:
 
 
 class SavingEmbedder(WordEmbedder):
-    """Has lessons saved and indexed while it embeds those of a rebuild."""
+    """Has lessons saved and indexed while it embeds the lessons of a rebuild."""
 
     def __init__(self, vault: Vault) -> None:
         super().__init__()

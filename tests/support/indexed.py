@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.support.floors import keep_floors
 from vault_index.edit import init
 from vault_index.index import reconcile
 from vault_index.retrieval import entries
-from vault_index.store import ownership
+from vault_index.store import manifest, ownership
+from vault_index.store.lance import Table
 from vault_index.store.schema import LESSONS
 from vault_index.vault import Vault, open_vault
 
@@ -146,3 +148,19 @@ def swap(one: Path, other: Path) -> None:
         one.rename(beside)
         other.rename(one)
         beside.rename(other)
+
+
+@contextmanager
+def killed_at(monkeypatch: pytest.MonkeyPatch, step: str) -> Iterator[None]:
+    """Kill whoever writes the index at "the rows" or at "the manifest"."""
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if step == "the rows":
+            patch.setattr(Table, "merge_arrow", killed)
+        if step == "the manifest":
+            patch.setattr(manifest, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            yield

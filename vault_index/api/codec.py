@@ -133,8 +133,10 @@ def _decoder(kind: Any) -> Decode | None:
         return _of_dataclass(kind)
     if kind in _AS_THEY_ARE:
         return None
-    if kind in (datetime, date):
-        return kind.fromisoformat  # type: ignore[no-any-return]  # of date and datetime
+    if kind is datetime:
+        return datetime.fromisoformat
+    if kind is date:
+        return date.fromisoformat
     if kind is Path:
         return Path
     origin, inner = typing.get_origin(kind), typing.get_args(kind)

@@ -35,8 +35,8 @@ _WORDS = (*_TEXTS, *_LISTS)
 def findings(path: str, data: bytes, shown: str, categories: Collection[str]) -> list[Finding]:
     """Check one file.
 
-    `path` is relative to the vault's folder, `shown` to its root; `categories` are those of
-    the other lessons.
+    `path` is relative to the vault's folder, `shown` to its root; `categories` are of the
+    other lessons.
     """
     try:
         file = LessonFile.of(data, path)

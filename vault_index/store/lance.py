@@ -157,7 +157,7 @@ def _our_error(error: BaseException, index: Place) -> VaultError:
 
 
 def _of_system(error: BaseException, message: str, index: Place) -> VaultError | None:
-    """Return the error for a refusal of the system, which no rebuild mends; None for damage.
+    """Return the error where the system refused, which no rebuild mends; None for damage.
 
     LanceDB names the number of a system's error, and of damage none. A file that is missing within the
     index is damage.

@@ -186,7 +186,7 @@ class Schema:
         return pa.schema(fields)
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns, with that of the vector."""
+        """Return the names of the columns, the vector's among them."""
         return tuple(self.row.__annotations__)
 
 
